@@ -128,7 +128,7 @@ static void run_lane(void *user, int64_t piece, int worker)
         fill_shard(b, s, sti_exec_address(lane->train, b->network.input),
                    sti_exec_address(lane->train, b->network.labels));
         sti_exec_set_region(lane->train, STI_REGION_RESULT, slot);
-        sti_exec_run(lane->train, &b->engine->lane_team, &(sti_step){1, b->step, s});
+        sti_exec_run(lane->train, &b->engine->lane_team, &(sti_step){.seed = 1, .step = b->step, .shard = s});
         if (own)
             add(b, own, slot);
         else

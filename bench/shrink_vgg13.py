@@ -1,18 +1,19 @@
 #!/usr/bin/env python3
 """VGG-13 for 32 x 32 images with kernels and patterns at the shares of ClickTrain's 9x list:
-the fast form beside the dense network and, where PyTorch is there, beside PyTorch's.
+the fast form beside the dense network and, where they are there, PyTorch's and oneDNN's.
 
-    bench/shrink_vgg13.py STINT MODEL [THREADS]
+    bench/shrink_vgg13.py STINT MODEL [--onednn build/release/bench/vgg13_bench]
+                          [--turns 3] [--layers]
 
-MODEL is a vgg13 that `stint train` left (one step is enough: times do not depend on what
-was learnt). Kernels are removed at random and the rest keep one of eight shapes of four
-taps. Prints milliseconds for batches of 1 and 32; each pair is measured in turns. Wants
-NumPy; takes about a minute."""
+MODEL is a vgg13 of width 64 that `stint train` left (one step is enough: times do not depend on
+what was learnt). Kernels are removed at random and the rest keep one of eight shapes of four
+taps. Prints the medians over turns of milliseconds at batch 32 on one thread and at batch 1 on
+two; --layers adds the layers' times of the last turn. Wants NumPy; takes about a minute."""
+import argparse
 import json
 import os
 import struct
 import subprocess
-import sys
 import tempfile
 import time
 
@@ -73,32 +74,76 @@ def latency(stint, paths, batch, threads):
     return json.loads(out)
 
 
-def pytorch(batch, threads):
-    try:
+class PyTorch:
+    def __init__(self):
         import torch
+        self.torch = torch
+        layers, channels = [], 3
+        for width in (64, 128, 256, 512, 512):
+            for _ in range(2):
+                layers += [torch.nn.Conv2d(channels, width, 3, padding=1, bias=False),
+                           torch.nn.BatchNorm2d(width), torch.nn.ReLU(True)]
+                channels = width
+            layers.append(torch.nn.MaxPool2d(2))
+        self.net = torch.nn.Sequential(*layers, torch.nn.Flatten(),
+                                       torch.nn.Linear(512, 10)).eval()
+
+    def ms(self, batch, threads):
+        self.torch.set_num_threads(threads)
+        x, times = self.torch.randn(batch, 3, 32, 32), []
+        with self.torch.no_grad():
+            for _ in range(9):
+                start = time.perf_counter()
+                self.net(x)
+                times.append(time.perf_counter() - start)
+        return 1e3 * float(np.median(times[2:]))
+
+
+class OneDnn:
+    def __init__(self, program):
+        self.program = program
+
+    def ms(self, batch, threads):
+        return float(subprocess.check_output([self.program, str(batch), str(threads), "7"],
+                                             stderr=subprocess.DEVNULL))
+
+
+def peers(args):
+    found = {}
+    try:
+        found["PyTorch"] = PyTorch()
     except ImportError:
-        return None
-    torch.set_num_threads(threads)
-    layers, channels = [], 3
-    for width in (64, 128, 256, 512, 512):
-        for _ in range(2):
-            layers += [torch.nn.Conv2d(channels, width, 3, padding=1, bias=False),
-                       torch.nn.BatchNorm2d(width), torch.nn.ReLU(True)]
-            channels = width
-        layers.append(torch.nn.MaxPool2d(2))
-    net = torch.nn.Sequential(*layers, torch.nn.Flatten(), torch.nn.Linear(512, 10)).eval()
-    x, times = torch.randn(batch, 3, 32, 32), []
-    with torch.no_grad():
-        for _ in range(12):
-            start = time.perf_counter()
-            net(x)
-            times.append(time.perf_counter() - start)
-    return 1e3 * float(np.median(times[2:]))
+        pass
+    if args.onednn:
+        found["oneDNN"] = OneDnn(args.onednn)
+    return found
+
+
+def measure(args, others, paths, batch, threads):
+    turns = {"dense": [], "fast": [], **{name: [] for name in others}}
+    for _ in range(args.turns):
+        j = latency(args.stint, paths, batch, threads)
+        turns["dense"].append(j["models"][0]["ms"])
+        turns["fast"].append(j["models"][1]["ms"])
+        for name, peer in others.items():
+            turns[name].append(peer.ms(batch, threads))
+    ms = {name: float(np.median(t)) for name, t in turns.items()}
+    print(f"batch {batch}, {threads} thread(s), {j['cpu']}, {j['isa']}")
+    for name, t in ms.items():
+        print(f"  {name:8} {t:8.2f} ms   {t / ms['fast']:5.2f} times the fast form's")
+    for layer in j["models"][1]["layers"] if args.layers else []:
+        print(f"    {layer['name']:24} {layer['form']:24} {layer['ms']:8.3f} ms")
 
 
 def main():
-    stint, model = sys.argv[1:3]
-    threads = int(sys.argv[3]) if len(sys.argv) > 3 else 1
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser.add_argument("stint")
+    parser.add_argument("model")
+    parser.add_argument("--onednn", metavar="PROGRAM")
+    parser.add_argument("--turns", type=int, default=3)
+    parser.add_argument("--layers", action="store_true")
+    args = parser.parse_args()
+    model, others = args.model, peers(args)
     if os.path.isdir(model):
         model = os.path.join(model, "model.safetensors")
     with tempfile.TemporaryDirectory() as folder:
@@ -106,14 +151,10 @@ def main():
         meta, tensors = read(model)
         print(f"{prune(tensors):.2f}x fewer weights in convolutions")
         write(dense, meta, tensors)
-        subprocess.check_call([stint, "export", "compact", dense, "--out", compact, "-q"])
-        for batch in (1, 32):
-            j = latency(stint, [dense, compact], batch, threads)
-            peer = pytorch(batch, threads)
-            print(f"batch {batch}, {threads} threads, {j['cpu']}: dense "
-                  f"{j['models'][0]['ms']:.2f} ms, fast {j['models'][1]['ms']:.2f} ms, "
-                  f"{1 / j['ratio']:.2f}x"
-                  + (f"; PyTorch {peer:.2f} ms" if peer else ""))
+        subprocess.check_call([args.stint, "export", "compact", dense, "--out", compact, "-q"])
+        for batch, threads in ((32, 1), (1, 2)):
+            measure(args, others, [dense, compact], batch, threads)
 
 
-main()
+if __name__ == "__main__":
+    main()

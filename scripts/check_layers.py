@@ -18,8 +18,8 @@ import re
 import sys
 
 ROOMS = ["base", "page", "media", "atari", "env", "kernel", "codec", "net", "solve", "graph", "op",
-         "pass", "plan", "exec", "data", "model", "store", "infer", "train", "trust", "svm", "shrink",
-         "seal", "cli"]
+         "pass", "plan", "exec", "data", "model", "store", "infer", "train", "play", "trust", "svm",
+         "shrink", "seal", "serve", "cli"]
 ONLY = {
     "page": {"base", "page"},
     "media": {"base", "media"},
@@ -28,7 +28,7 @@ ONLY = {
     "kernel": {"base", "kernel"},
     "data": {"base", "media", "data"},
     "solve": {"base", "kernel", "net", "solve"},
-    "seal": {"base", "page", "kernel", "net", "seal"},
+    "seal": {"base", "page", "kernel", "net", "data", "model", "store", "seal"},
 }
 PUBLIC = {
     "status": "base",
@@ -44,6 +44,8 @@ PUBLIC = {
     "model": "model",
     "net": "net",
     "train": "train",
+    "session": "train",
+    "play": "play",
     "store": "store",
     "infer": "infer",
     "generate": "infer",
@@ -51,6 +53,7 @@ PUBLIC = {
     "trust": "trust",
     "shrink": "shrink",
     "seal": "seal",
+    "serve": "serve",
 }
 UMBRELLA = "stint"  # stint.h takes all public headers: for users and the top floor
 

@@ -91,6 +91,9 @@ typedef struct stint_env_facts {
     size_t observation_bytes; /**< stack * height * width */
     size_t state_bytes;       /**< of a snapshot of one environment */
     size_t env_bytes; /**< memory of one environment, its observations included */
+    /** SHA-256 of kind, image, rules and all else that the course of an episode depends
+     * on: states may be exchanged where it is equal, also between processes. */
+    char identity[65];
 } stint_env_facts;
 
 /** Opens environments, none of which has begun: reset all first.
@@ -150,8 +153,9 @@ STINT_API const uint8_t *stint_env_frame(const stint_env *env, int64_t i, int ag
 STINT_API const uint8_t *stint_env_ram(const stint_env *env, int64_t i);
 
 /** Copies environment i with all that its future depends on but its older observations
- * into state_bytes of the caller's; and back. A state belongs to the object that gave
- * it. load: STINT_E_INPUT where it is another's, which leaves i as it was. */
+ * into state_bytes of the caller's; and back, in this process or another. load:
+ * STINT_E_INPUT where it is a state of other environments (facts.identity), which
+ * leaves i as it was. */
 STINT_API void stint_env_save(const stint_env *env, int64_t i, void *state_out);
 STINT_API stint_status stint_env_load(stint_env *env, int64_t i, const void *state);
 

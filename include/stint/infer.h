@@ -113,6 +113,25 @@ STINT_API void stint_eval_fini(stint_eval_result *result);
 STINT_API stint_status stint_predict(stint_model_file *model, const char *image_path,
                                      float *probabilities_out);
 
+/** What several networks say of one image. */
+typedef struct stint_opinion {
+    /* [classes], the caller's: averaged probabilities, and the standard deviation of
+     * the networks' about them. */
+    float *probability, *deviation;
+    /* Entropy of the averaged probabilities in nats, and the part of it that is the
+     * networks' disagreement (mutual information of answer and weights). */
+    double entropy, mutual_information;
+} stint_opinion;
+
+/** Classify one image file by `samples` networks (1 or more), which are drawn from a
+ * Bayesian model or thinned by dropout. Network k is a function of the seed and k, the
+ * same for every image. *opinion: its arrays are given, the rest is filled.
+ *
+ * STINT_E_USAGE: nothing in the model is random; else as stint_predict. */
+STINT_API stint_status stint_predict_samples(stint_model_file *model,
+                                             const char *image_path, int64_t samples,
+                                             uint64_t seed, stint_opinion *opinion);
+
 #ifdef __cplusplus
 }
 #endif

@@ -34,6 +34,14 @@ typedef enum stint_stem {
     STINT_STEM_LARGE
 } stint_stem;
 
+/** What follows the dense layers of an mlp. */
+typedef enum stint_activation {
+    /* max(x, 0). */
+    STINT_ACTIVATION_RELU,
+    /* Batch normalisation, then -1 or 1: layers have no bias of their own then. */
+    STINT_ACTIVATION_SIGN
+} stint_activation;
+
 /** Sizes of a network for images. Zero means "as published", but for dropout, where 0
  * is none. Sizes that a network does not have are not looked at. */
 typedef struct stint_model_desc {
@@ -49,6 +57,11 @@ typedef struct stint_model_desc {
     /* Rate before the classifier, where the network has a dropout. 0: none, below 0: as
      * published. */
     float dropout;
+    /* What follows hidden layers (mlp). */
+    stint_activation activation;
+    /* Not 0 (mlp): pixels, normalised, are rounded to the nearest of 2^input_bits
+     * numbers from -2 to 2 at even distances, 1 to 8. */
+    int input_bits;
 } stint_model_desc;
 
 /** Append the network `name` ("resnet20") to graph.

@@ -137,6 +137,9 @@ STINT_API stint_value stint_silu(stint_graph *g, stint_value x);
 STINT_API stint_value stint_gelu(stint_graph *g, stint_value x);
 /** log(1 + e^x). */
 STINT_API stint_value stint_softplus(stint_graph *g, stint_value x);
+/** -1 where x is below 0, else 1; NaN stays. Its gradient is that of x where |x| <= 1,
+ * else 0: straight-through (Bengio et al. 2013; Hubara et al. 2016). */
+STINT_API stint_value stint_sign(stint_graph *g, stint_value x);
 /** e^x. */
 STINT_API stint_value stint_exp(stint_graph *g, stint_value x);
 /** Natural logarithm. */
@@ -279,6 +282,62 @@ STINT_API stint_value stint_max(stint_graph *g, stint_value x, unsigned axes,
 /** Sum of the squares of all elements of x, a scalar; summed in double precision by a
  * fixed order. */
 STINT_API stint_value stint_squares(stint_graph *g, stint_value x);
+
+/* ---- reinforcement learning ----
+ *
+ * Sequences of steps lie side by side: [steps, sequences], oldest step first. */
+
+/** Logarithm of the softmax over the last axis, x of any shape but a scalar; finite
+ * where the softmax itself has become 0. */
+STINT_API stint_value stint_log_softmax(stint_graph *g, stint_value x);
+
+/** Element index[i] of row i: x [n, c], index [n] i32 -> [n]. An index outside of 0 to
+ * c - 1 gives 0. */
+STINT_API stint_value stint_pick(stint_graph *g, stint_value x, stint_value index);
+
+/** Stacks of byte frames, by index, as scaled f32: frames [f, height, width] u8, index
+ * [n, stack] i32 -> [n, height, width, stack], each byte times `scale`. An index of -1
+ * is a frame of zeros. A frame that lies in many stacks is in memory once. No gradient:
+ * bytes have none. */
+STINT_API stint_value stint_frames(stint_graph *g, stint_value frames,
+                                   stint_value index, float scale);
+
+/** What was lived through: each [steps, sequences], but value [steps + 1, sequences].
+ *
+ * Results of the two calls below are constants: no gradient passes through them. */
+typedef struct stint_returns_in {
+    /* reward: of a step. discount: what the value behind it counts, 0 where it ended
+     * its episode. weight: 1, or 0 for a step that is none (a reset): nothing is
+     * learned from it and nothing passes through it. value: estimates before each
+     * step, and behind the last. */
+    stint_value reward, discount, weight, value;
+} stint_returns_in;
+
+/** Constants of V-trace. */
+typedef struct stint_vtrace_desc {
+    /* Caps on the ratio of probabilities, in a step's own error and in what passes
+     * through it; 0: 1. */
+    float rho, c;
+    /* Share that passes on from a step to the one before, 0 to 1 (as it stands). */
+    float lambda;
+} stint_vtrace_desc;
+
+/** V-trace (Espeholt et al. 2018) -> targets of the values, and *advantage_out, both
+ * [steps, sequences].
+ *
+ * log_ratio [steps, sequences]: log of the action's probability now over that when it
+ * was taken. With rho_t = min(rho, ratio), c_t = lambda min(c, ratio), d = discount:
+ *     v_t = V_t + sum_k (prod_{i<k} d_i c_i) rho_k (r_k + d_k V_{k+1} - V_k)
+ *     advantage_t = rho_t (r_t + d_t v_{t+1} - V_t) */
+STINT_API stint_value stint_vtrace(stint_graph *g, const stint_returns_in *in,
+                                   stint_value log_ratio, const stint_vtrace_desc *desc,
+                                   stint_value *advantage_out);
+
+/** Generalised advantage estimation (Schulman et al. 2016) -> targets (advantage +
+ * value), and *advantage_out, both [steps, sequences]. lambda 0 to 1; 1: returns of all
+ * the steps. */
+STINT_API stint_value stint_gae(stint_graph *g, const stint_returns_in *in,
+                                float lambda, stint_value *advantage_out);
 
 /* ---- regularisation and losses ---- */
 

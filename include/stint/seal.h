@@ -116,6 +116,36 @@ typedef struct stint_seal_compile_desc {
 STINT_API stint_status stint_seal_compile(const stint_seal_compile_desc *desc,
                                           stint_seal_facts *facts_out);
 
+/** A trained network that becomes a C program. */
+typedef struct stint_seal_network_desc {
+    /* The model: a file, or the folder of a run. */
+    const char *model;
+    /* The C file to write; NULL: none. */
+    const char *out;
+    /* An image, and the file of JSON that gets its inputs; both NULL: none. */
+    const char *image, *values;
+} stint_seal_network_desc;
+
+/** What such a program is. */
+typedef struct stint_seal_network_facts {
+    /* Layers with weights; inputs, of so many bits each; classes. */
+    int64_t layers, inputs, classes;
+    /* As model.input_bits says. */
+    int input_bits;
+    /* Weights of all layers, and those that are not 0. */
+    int64_t weights, nonzero;
+} stint_seal_network_facts;
+
+/** Write an mlp of ternary weights and signs as a C program, for gcc and for
+ * stint_seal_compile(): a function "classify" of the array "input" that returns the
+ * class. Scales, batch-norms and signs are comparisons of whole numbers there.
+ *
+ * The model was trained with model.activation = sign, model.input_bits and
+ * quantise.bits = 2. STINT_E_INPUT: it was not, or it is no model or image;
+ * STINT_E_UNSUPPORTED: biases out of proportion; STINT_E_IO; STINT_E_MEMORY. */
+STINT_API stint_status stint_seal_network(const stint_seal_network_desc *desc,
+                                          stint_seal_network_facts *facts_out);
+
 /** Write a circuit file as Bristol Fashion or BLIF, by the extension of `out`.
  *
  * Every bit of an array becomes a wire of one long value. STINT_E_USAGE: another

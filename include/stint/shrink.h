@@ -48,7 +48,8 @@ typedef enum stint_shrink_objective {
 typedef enum stint_shrink_search {
     /* Halving, with repeats of what is too close to call. */
     STINT_SHRINK_SEARCH_BISECT,
-    /* A Gaussian process of the accuracies so far chooses the next share. */
+    /* A Gaussian process of the accuracies so far chooses the next share; with the
+     * objective latency a second one, of times, what is tried within the limit. */
     STINT_SHRINK_SEARCH_BAYES,
     /* Even steps, for comparison. */
     STINT_SHRINK_SEARCH_GRID
@@ -56,7 +57,9 @@ typedef enum stint_shrink_search {
 
 /** One share that was tried. */
 typedef struct stint_shrink_sample {
-    /* The share removed where the scheme says auto; 0: it says it nowhere. */
+    /* The share removed where the scheme says auto; where it says it nowhere, the share
+     * of the weights of convolutions and dense layers that are zero, or that products
+     * of thin matrices do without. */
     double sparsity;
     /* Seed of its training. */
     uint64_t seed;
@@ -123,7 +126,7 @@ typedef struct stint_shrink_desc {
 typedef struct stint_shrink_result {
     /* As they were chosen; the scheme with its shares. */
     char scheme[1024], method[16];
-    /* The share that the search chose; 0: none was looked for. */
+    /* The chosen sample's. */
     double sparsity;
     /* Size of the file, and of the model's numbers in float32. */
     int64_t bytes, base_bytes;
@@ -166,6 +169,8 @@ typedef struct stint_shrink_guess {
     /* Numbers of the scheme's weights other than zero. Biases and normalisations that
      * stay as they are do not count. */
     int64_t nonzeros;
+    /* Median time of a batch of that, and the model's in the same rounds. */
+    double latency_ms, base_ms;
 } stint_shrink_guess;
 
 /** What a search would cost. Plain values, nothing to free. */
@@ -179,6 +184,9 @@ typedef struct stint_shrink_plan_result {
     /* At most so many samples, of so many training steps each. */
     int samples;
     int64_t sample_steps;
+    /* About how long the training of one sample takes here, in seconds, by a few steps
+     * of such a training; without evaluations. 0: there is no training. */
+    double sample_s;
     /* Size of the model's numbers in float32, which ratios are over: file headers are
      * counted in `bytes` alone. */
     int64_t base_bytes;

@@ -2,14 +2,17 @@
  *
  * codec.h     arrays of floats packed within an error bound
  * data.h      images: what is in a folder, checks, rendered letters, downloads
+ * env.h       environments for reinforcement learning, many stepped together
  * generate.h  text from a trained transformer
  * graph.h     graphs of operators: values, shapes, scopes
  * infer.h     use of a trained model: a split evaluated, an image classified
  * model.h     network families that build themselves into a graph
  * net.h       processes that train together
  * op.h        the operators
+ * play.h      agents that learn to play
  * recipe.h    recipes, read from a file or set key by key
  * seal.h      programs that run on encrypted data
+ * session.h   training and use of a graph of one's own, fed from memory
  * shrink.h    a trained model made small or fast
  * status.h    status codes, the last error, the log, the version
  * stop.h      stopping a call that takes long
@@ -35,8 +38,11 @@
 #include "stint/model.h"
 #include "stint/net.h"
 #include "stint/op.h"
+#include "stint/play.h"
 #include "stint/recipe.h"
 #include "stint/seal.h"
+#include "stint/serve.h"
+#include "stint/session.h"
 #include "stint/shrink.h"
 #include "stint/status.h"
 #include "stint/stop.h"

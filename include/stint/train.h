@@ -302,6 +302,10 @@ typedef struct stint_train_result {
     /* Batch at which the noise of gradients is as large as they are, at the end of a
      * run that grows by it; NaN: not known. */
     double noise_scale;
+    /* Of a Bayesian network ([bayes]): divergence of the weights from their prior, nats
+     * summed over the weights, and the deviations that 5, 50 and 95 % of them are
+     * below, after the last step; NaN: of any other. */
+    double kl, sigma[3];
     /* With train.select: the epoch, from 1, whose weights the model has; else 0. */
     int64_t chosen_epoch;
     /* What it was chosen by, shares of the held-out images; NaN where not asked for. */

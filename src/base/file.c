@@ -318,6 +318,21 @@ static stint_status make_dir(const char *path)
     return sti_fail_errno("%s: the folder cannot be created", path);
 }
 
+stint_status sti_file_temporary(const char *what, char *path, size_t path_bytes)
+{
+    const char *folder = getenv("TMPDIR");
+    if (!folder || !*folder)
+        folder = "/var/tmp";
+    const int n = snprintf(path, path_bytes, "%s/stint-%s-XXXXXX", folder, what);
+    if (n < 0 || (size_t)n >= path_bytes)
+        return sti_fail(STINT_E_USAGE, "TMPDIR is too long a path");
+    const int fd = mkostemp(path, O_CLOEXEC);
+    if (fd < 0)
+        return sti_fail_errno("no temporary file in %s (set TMPDIR)", folder);
+    close(fd);
+    return STINT_OK;
+}
+
 stint_status sti_dir_create(const char *path)
 {
     char part[PATH_MAX];

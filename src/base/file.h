@@ -47,6 +47,10 @@ stint_status sti_file_write(const char *path, const void *bytes, size_t n_bytes)
 stint_status sti_file_write_private(const char *path, const void *bytes,
                                     size_t n_bytes);
 
+/* A new empty file in $TMPDIR, else /var/tmp, for the caller to replace or fill and to
+ * remove. what: a word for its name. STINT_E_USAGE: TMPDIR is too long; STINT_E_IO. */
+stint_status sti_file_temporary(const char *what, char *path_out, size_t path_bytes);
+
 /* With parents; an existing folder is fine. */
 stint_status sti_dir_create(const char *path);
 /* Waits until no other process holds the folder's lock and takes it, for reading a file

@@ -23,7 +23,10 @@ typedef enum sti_stream {
     STI_STREAM_SAMPLE = 24,   /* tokens drawn from a model */
     STI_STREAM_CUT = 28,      /* parts cut out of training images */
     STI_STREAM_BALANCE = 32,  /* order of the samples of a class */
-    STI_STREAM_PLAY = 44      /* what consoles and environments draw */
+    STI_STREAM_SERVE = 36,    /* arrivals and sizes of queries */
+    STI_STREAM_PLAY = 44,     /* what consoles and environments draw */
+    STI_STREAM_ACT = 45,      /* actions drawn from a policy */
+    STI_STREAM_WEIGHTS = 48   /* noise on weights, of Bayesian layers */
 } sti_stream;
 
 /* 10 rounds on counter c with key k. */

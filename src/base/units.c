@@ -148,6 +148,30 @@ stint_status sti_parse_time(const char *text, double *seconds_out)
     return STINT_OK;
 }
 
+stint_status sti_parse_latency(const char *text, double *seconds_out, double *share_out)
+{
+    char number[40];
+    double *value = seconds_out;
+    const size_t length = strlen(text);
+    stint_status st = STINT_E_USAGE;
+    *seconds_out = *share_out = 0;
+    if (length > 1 && length < sizeof number && text[length - 1] == 'x') {
+        memcpy(number, text, length - 1);
+        number[length - 1] = '\0';
+        value = share_out;
+        st = sti_parse_float(number, share_out);
+    } else if (length > 0) {
+        st = strcmp(text, "0") == 0 ? STINT_OK : sti_parse_time(text, seconds_out);
+    }
+    if (st == STINT_OK && *value >= 0)
+        return STINT_OK;
+    *value = 0;
+    return sti_fail(STINT_E_USAGE,
+                    "'%s' is neither a time, as 5ms, nor a share of the model's, as "
+                    "0.5x",
+                    text);
+}
+
 stint_status sti_parse_rate(const char *text, double *bits_per_s_out)
 {
     double value, factor = 0;

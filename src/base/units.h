@@ -12,6 +12,9 @@
 
 stint_status sti_parse_bytes(const char *text, size_t *bytes_out);
 stint_status sti_parse_time(const char *text, double *seconds_out);
+/* A time, or a share of another, as 0.5x; the one that it is not is 0. Not negative. */
+stint_status sti_parse_latency(const char *text, double *seconds_out,
+                               double *share_out);
 /* Rates of links, decimal: 100Mbit, 1Gbit (both also with /s), 12.5MB/s. */
 stint_status sti_parse_rate(const char *text, double *bits_per_s_out);
 stint_status sti_parse_int(const char *text, int64_t *value_out);

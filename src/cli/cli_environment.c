@@ -28,7 +28,9 @@ static const variable variables[] = {
     {"XDG_CACHE_HOME", "tokens of texts, orders of loops and measurements of this "
                        "machine are kept in its stint/; else in ~/.cache/stint. "
                        "May be deleted"},
-    {"TMPDIR", "where gzipped IDX files are unpacked; else /var/tmp"},
+    {"TMPDIR",
+     "where gzipped IDX files are unpacked and guessed models are timed; else "
+     "/var/tmp"},
     {"NO_COLOR, TERM=dumb", "no bar that moves"},
 };
 enum { VARIABLE_COUNT = sizeof variables / sizeof variables[0] };

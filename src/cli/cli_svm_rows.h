@@ -106,8 +106,7 @@
     {.name = "rank",
      .unit = "N|auto",
      SVM_ROW(rank, STI_OPTION_TEXT, "auto",
-             "of the preconditioner of ls_svc and ls_svr; 0: none, auto: more the more "
-             "rows and the larger C")},
+             "of the preconditioner of ls_svc and ls_svr; 0: none")},
     {.name = "store",
      .letter = 'l',
      .choices = "auto|explicit|implicit",
@@ -117,8 +116,7 @@
     {.name = "report",
      .unit = "FILE.html",
      SVM_ROW(report, STI_OPTION_PATH, "",
-             "write a page: residuals, training rows by class and answer, decision "
-             "values; of two features the regions")},
+             "a page: residuals, training rows by class, decision values")},
     {.name = "memory",
      .unit = "SIZE",
      SVM_ROW(memory_bytes, STI_OPTION_BYTES, "auto",

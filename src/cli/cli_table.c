@@ -8,6 +8,7 @@
     X(eval) \
     X(run) \
     X(shrink) \
+    X(serve) \
     X(plan) \
     X(info) \
     X(data_info) \
@@ -41,6 +42,7 @@
     X(trust_memory) \
     X(seal_compile) \
     X(seal_import) \
+    X(seal_network) \
     X(seal_export) \
     X(seal_sim) \
     X(seal_keygen) \
@@ -59,6 +61,7 @@
     X(bench_conv) \
     X(bench_topk) \
     X(bench_latency) \
+    X(bench_serve) \
     X(tune_gemm) \
     X(help) \
     X(completion)
@@ -71,10 +74,6 @@ COMMANDS(DECLARE)
 const sti_cli_command *const sti_cli_commands[] = {COMMANDS(ROW) NULL};
 
 const sti_cli_absent sti_cli_absent_commands[] = {
-    {.word = "seal network",
-     .status = STINT_E_UNSUPPORTED,
-     .sentence = "circuits of networks are not there yet; `stint seal compile` takes "
-                 "a function of C"},
     {.word = "bench seal",
      .status = STINT_E_UNSUPPORTED,
      .sentence = "not there yet; `stint seal plan` measures some steps of a bootstrap "

@@ -7,20 +7,12 @@
 #include "base/clock.h"
 #include "base/fail.h"
 #include "base/file.h"
-#include "base/progress.h"
 #include "base/shown.h"
 #include "base/units.h"
-#include "cli/cli.h"
+#include "cli/cli_eval.h"
+#include "cli/cli_play.h"
 #include "cli/cli_recall.h"
 #include "data/data_section.h"
-
-typedef struct eval_args {
-    const char *data;
-    int split, format;
-    int64_t batch, threads;
-    bool confusion;
-    sti_cli_common common;
-} eval_args;
 
 #define FORMATS "auto|folder|tar|idx|cifar|text|csv"
 static const char *const format_names[] = {"auto",  "folder", "tar", "idx",
@@ -30,7 +22,7 @@ static const sti_option eval_rows[] = {
     {.name = "data",
      .type = STI_OPTION_PATH,
      .default_text = "",
-     .offset = offsetof(eval_args, data),
+     .offset = offsetof(sti_eval_args, data),
      .flag = true,
      .unit = "PATH",
      .help = "images (or text), as for training; without it what the model was trained "
@@ -39,7 +31,7 @@ static const sti_option eval_rows[] = {
      .type = STI_OPTION_CHOICE,
      .default_text = "test",
      .choices = "train|test|all",
-     .offset = offsetof(eval_args, split),
+     .offset = offsetof(sti_eval_args, split),
      .flag = true,
      .unit = "NAME",
      .help = "which images; of a text the last part (test), what is before it, or all"},
@@ -47,7 +39,7 @@ static const sti_option eval_rows[] = {
      .type = STI_OPTION_CHOICE,
      .default_text = "auto",
      .choices = FORMATS,
-     .offset = offsetof(eval_args, format),
+     .offset = offsetof(sti_eval_args, format),
      .flag = true,
      .unit = "KIND",
      .help = "how the images are stored"},
@@ -56,31 +48,86 @@ static const sti_option eval_rows[] = {
      .default_text = "0",
      .min = 0,
      .max = 1 << 20,
-     .offset = offsetof(eval_args, batch),
+     .offset = offsetof(sti_eval_args, batch),
      .flag = true,
      .unit = "N",
      .help = "images (or sequences) at a time, 0: choose; changes memory and speed "
              "only"},
-    STI_CLI_THREADS_ROW(eval_args),
+    STI_CLI_THREADS_ROW(sti_eval_args),
     {.name = "confusion",
      .type = STI_OPTION_BOOL,
      .default_text = "false",
-     .offset = offsetof(eval_args, confusion),
+     .offset = offsetof(sti_eval_args, confusion),
      .flag = true,
      .help = "also which class was taken for which"},
-    STI_CLI_COMMON_ROWS(eval_args),
+    {.name = "samples",
+     .type = STI_OPTION_INT,
+     .default_text = "0",
+     .min = 0,
+     .max = 100000,
+     .offset = offsetof(sti_eval_args, samples),
+     .flag = true,
+     .unit = "N",
+     .help =
+         "average the answers of N networks, whose weights are drawn (of a Bayesian "
+         "model) or which dropout thins, the same N for every image; also says how "
+         "uncertain answers are. 0: the model as it is"},
+    {.name = "seed",
+     .type = STI_OPTION_INT,
+     .default_text = "0",
+     .min = 0,
+     .max = 9e15,
+     .offset = offsetof(sti_eval_args, seed),
+     .flag = true,
+     .unit = "N",
+     .help = "of --samples: the same seed draws the same networks; of an agent: of its "
+             "chance and the games'"},
+    {.name = "ensemble",
+     .type = STI_OPTION_LIST,
+     .default_text = "",
+     .offset = offsetof(sti_eval_args, ensemble),
+     .flag = true,
+     .unit = "MODEL[,MODEL...]",
+     .help = "average the answers of these models, too; with --samples N of N networks "
+             "of each"},
+    {.name = "ood",
+     .type = STI_OPTION_PATH,
+     .default_text = "",
+     .offset = offsetof(sti_eval_args, ood),
+     .flag = true,
+     .unit = "PATH",
+     .help = "with --samples or --ensemble: images of anything else, to see whether "
+             "their answers are less certain"},
+    {.name = "page",
+     .type = STI_OPTION_PATH,
+     .default_text = "",
+     .offset = offsetof(sti_eval_args, page),
+     .flag = true,
+     .unit = "FILE.html",
+     .help = "with --samples or --ensemble: write a page with charts and the images "
+             "that are least certain"},
+    {.name = "episodes",
+     .type = STI_OPTION_INT,
+     .default_text = "0",
+     .min = 0,
+     .max = 1000000,
+     .offset = offsetof(sti_eval_args, episodes),
+     .flag = true,
+     .unit = "N",
+     .help = "of an agent: games to play, 0: 100"},
+    {.name = "rom",
+     .type = STI_OPTION_PATH,
+     .default_text = "",
+     .offset = offsetof(sti_eval_args, rom),
+     .flag = true,
+     .unit = "FILE",
+     .help = "of an agent: the image, where it is no longer where training found it"},
+    STI_CLI_COMMON_ROWS(sti_eval_args),
 };
 
-typedef struct eval_view {
-    sti_progress bar;
-    const char *unit;
-    int64_t start_ns;
-    bool begun, quiet;
-} eval_view;
-
-static void on_progress(void *user, const stint_train_progress *p)
+void sti_cli_eval_progress(void *user, const stint_train_progress *p)
 {
-    eval_view *view = user;
+    sti_eval_view *view = user;
     if (!view->begun) {
         sti_progress_begin(&view->bar, "eval", view->unit, p->to_evaluate, view->quiet);
         view->bar.start_ns = view->start_ns; /* some are done already */
@@ -102,47 +149,43 @@ static double tokens_per_s(const stint_model_facts *facts, const stint_eval_resu
     return r->images_per_s * (double)facts->context;
 }
 
-static void add_json(const eval_args *args, const stint_model_facts *facts,
-                     const stint_eval_result *r, sti_text *out)
+void sti_cli_eval_json(const sti_eval_args *args, const stint_model_facts *facts,
+                       const stint_eval_result *r, sti_json *j)
 {
-    sti_json j;
-    sti_cli_json_begin(&j, out);
-    sti_json_float(&j, "accuracy", r->accuracy);
-    sti_json_float(&j, "loss", r->loss);
-    sti_json_int(&j, "count", r->count);
-    sti_json_float(&j, "images_per_s", r->images_per_s);
-    sti_json_known(&j, "peak_rss_bytes", (int64_t)r->peak_rss_bytes);
-    sti_json_text(&j, "weights_sha256", facts->weights_sha256);
+    sti_json_float(j, "accuracy", r->accuracy);
+    sti_json_float(j, "loss", r->loss);
+    sti_json_int(j, "count", r->count);
+    sti_json_float(j, "images_per_s", r->images_per_s);
+    sti_json_known(j, "peak_rss_bytes", (int64_t)r->peak_rss_bytes);
+    sti_json_text(j, "weights_sha256", facts->weights_sha256);
     if (facts->context) {
-        sti_json_int(&j, "tokens", r->tokens);
-        sti_json_float(&j, "bits_per_byte", r->bits_per_byte);
-        sti_json_float(&j, "tokens_per_s", tokens_per_s(facts, r));
-        sti_json_end_object(&j);
+        sti_json_int(j, "tokens", r->tokens);
+        sti_json_float(j, "bits_per_byte", r->bits_per_byte);
+        sti_json_float(j, "tokens_per_s", tokens_per_s(facts, r));
         return;
     }
-    sti_cli_json_recall(&j, r->balanced_accuracy, r->lowest_recall,
+    sti_cli_json_recall(j, r->balanced_accuracy, r->lowest_recall,
                         facts->class_names[r->lowest_class]);
-    sti_json_begin_array(&j, "per_class");
+    sti_json_begin_array(j, "per_class");
     for (int32_t c = 0; c < r->classes; c++) {
-        sti_json_begin_object(&j, NULL);
-        sti_json_text(&j, "class", facts->class_names[c]);
-        sti_json_int(&j, "count", r->class_count[c]);
-        sti_json_int(&j, "correct", r->class_correct[c]);
-        sti_json_float(&j, "accuracy", class_accuracy(r, c));
-        sti_json_end_object(&j);
+        sti_json_begin_object(j, NULL);
+        sti_json_text(j, "class", facts->class_names[c]);
+        sti_json_int(j, "count", r->class_count[c]);
+        sti_json_int(j, "correct", r->class_correct[c]);
+        sti_json_float(j, "accuracy", class_accuracy(r, c));
+        sti_json_end_object(j);
     }
-    sti_json_end_array(&j);
+    sti_json_end_array(j);
     if (args->confusion) {
-        sti_json_begin_array(&j, "confusion");
+        sti_json_begin_array(j, "confusion");
         for (int32_t row = 0; row < r->classes; row++) {
-            sti_json_begin_array(&j, NULL);
+            sti_json_begin_array(j, NULL);
             for (int32_t c = 0; c < r->classes; c++)
-                sti_json_int(&j, NULL, r->confusion[(int64_t)row * r->classes + c]);
-            sti_json_end_array(&j);
+                sti_json_int(j, NULL, r->confusion[(int64_t)row * r->classes + c]);
+            sti_json_end_array(j);
         }
-        sti_json_end_array(&j);
+        sti_json_end_array(j);
     }
-    sti_json_end_object(&j);
 }
 
 /* The most frequent wrong answers, largest first, by repeated search: the table is
@@ -174,8 +217,17 @@ static void add_confusions(const stint_model_facts *facts, const stint_eval_resu
     }
 }
 
-static void add_words(const eval_args *args, const stint_model_facts *facts,
-                      const stint_eval_result *r, sti_text *out)
+static void add_json(const sti_eval_args *args, const stint_model_facts *facts,
+                     const stint_eval_result *r, sti_text *out)
+{
+    sti_json j;
+    sti_cli_json_begin(&j, out);
+    sti_cli_eval_json(args, facts, r, &j);
+    sti_json_end_object(&j);
+}
+
+void sti_cli_eval_words(const sti_eval_args *args, const stint_model_facts *facts,
+                        const stint_eval_result *r, sti_text *out)
 {
     if (facts->context) {
         sti_text_printf(out,
@@ -230,7 +282,7 @@ static stint_status find_data(sti_cli_call *call, const char *model_path,
 static stint_status describe_data(sti_cli_call *call, const char *model_path,
                                   const char *recipe_text, stint_data_desc *desc)
 {
-    const eval_args *args = call->args;
+    const sti_eval_args *args = call->args;
     stint_recipe *recipe = NULL;
     stint_status status = sti_recipe_parse(recipe_text, "the model's recipe", &recipe);
     if (status != STINT_OK)
@@ -248,10 +300,21 @@ static stint_status describe_data(sti_cli_call *call, const char *model_path,
     return status;
 }
 
+/* What only several networks tell. */
+static stint_status check_several(const sti_eval_args *args)
+{
+    const char *flag = args->ood ? "--ood" : args->page ? "--page" : NULL;
+    return flag && args->samples == 0 && !args->ensemble
+               ? sti_fail(STINT_E_USAGE,
+                          "%s: is of several networks; give --samples N, or --ensemble",
+                          flag)
+               : STINT_OK;
+}
+
 static stint_status eval_model(sti_cli_call *call, const char *path,
                                stint_model_file *model)
 {
-    const eval_args *args = call->args;
+    const sti_eval_args *args = call->args;
     stint_model_facts facts = {0};
     stint_model_describe(model, &facts);
     stint_data_desc desc = {0};
@@ -260,16 +323,20 @@ static stint_status eval_model(sti_cli_call *call, const char *path,
         status =
             sti_fail(STINT_E_USAGE, "--confusion: is of images; %s is a text model",
                      facts.network);
+    if (status == STINT_OK)
+        status = check_several(args);
     if (status != STINT_OK)
         return status;
+    if (args->samples > 0 || args->ensemble)
+        return sti_cli_eval_several(call, path, &facts, &desc);
 
-    eval_view view = {.unit = facts.context ? "windows" : "images",
-                      .start_ns = sti_clock_ns(),
-                      .quiet = call->common->quiet};
+    sti_eval_view view = {.unit = facts.context ? "windows" : "images",
+                          .start_ns = sti_clock_ns(),
+                          .quiet = call->common->quiet};
     stint_eval_result result = {0};
     sti_cli_catch_signals();
-    status = stint_eval(model, &desc, (int)args->threads, args->batch, on_progress,
-                        &view, &result);
+    status = stint_eval(model, &desc, (int)args->threads, args->batch,
+                        sti_cli_eval_progress, &view, &result);
     if (view.begun)
         sti_progress_clear(&view.bar);
     if (status == STINT_OK) {
@@ -277,16 +344,28 @@ static stint_status eval_model(sti_cli_call *call, const char *path,
         if (call->common->json)
             add_json(args, &facts, &result, &text);
         else
-            add_words(args, &facts, &result, &text);
+            sti_cli_eval_words(args, &facts, &result, &text);
         status = sti_cli_answer(call, &text);
     }
     stint_eval_fini(&result);
     return status;
 }
 
+static stint_status eval_agent(sti_cli_call *call)
+{
+    const sti_eval_args *args = call->args;
+    return sti_cli_play_eval(call,
+                             &(stint_play_eval_desc){.episodes = args->episodes,
+                                                     .seed = (uint64_t)args->seed,
+                                                     .threads = (int)args->threads,
+                                                     .rom = args->rom});
+}
+
 static stint_status eval_run(sti_cli_call *call)
 {
     stint_model_file *model = NULL;
+    if (stint_play_is_run(call->operands[0]))
+        return eval_agent(call);
     const char *path = sti_cli_model_path(call, call->operands[0]);
     stint_status status = path ? stint_model_open(path, &model) : STINT_E_MEMORY;
     if (status == STINT_OK)
@@ -297,12 +376,13 @@ static stint_status eval_run(sti_cli_call *call)
 
 const sti_cli_command sti_cmd_eval = {
     .name = "eval",
-    .summary = "measure a model's accuracy on labelled images, or loss on a text",
+    .summary =
+        "measure a model: accuracy on images, loss on a text",
     .operands = "MODEL",
     .example = "stint eval runs/a/model.safetensors --data out/glyphs",
     .about = "MODEL is a model.safetensors or a run's folder.",
     .min_operands = 1,
     .max_operands = 1,
-    STI_CLI_ARGS(eval_rows, eval_args),
+    STI_CLI_ARGS(eval_rows, sti_eval_args),
     .run = eval_run,
 };

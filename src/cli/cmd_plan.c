@@ -10,6 +10,7 @@
 #include "base/team.h"
 #include "base/units.h"
 #include "cli/cli_plan.h"
+#include "cli/cli_play.h"
 #include "cli/cli_stock.h"
 #include "net/wire.h"
 #include "train/plan_refusal.h"
@@ -425,6 +426,8 @@ static stint_status plan_run(sti_cli_call *call)
                               : sti_cli_check_out(call->operands[0], args->svg);
     if (status == STINT_OK)
         status = stint_recipe_check(call->recipe);
+    if (status == STINT_OK && stint_play_wanted(call->recipe))
+        return sti_cli_play_plan(call);
     if (status == STINT_OK)
         sti_cli_say_recipe(call);
     if (status == STINT_OK)

@@ -12,7 +12,9 @@ static const sti_option report_rows[] = {STI_CLI_COMMON_ROWS(report_args)};
 
 static stint_status report_run(sti_cli_call *call)
 {
-    stint_status status = sti_report_write(call->operands[0]);
+    stint_status status = stint_play_is_run(call->operands[0])
+                              ? stint_play_report(call->operands[0])
+                              : sti_report_write(call->operands[0]);
     if (status != STINT_OK)
         return status;
     const char *path = sti_path_join(call->arena, call->operands[0], "report.html");

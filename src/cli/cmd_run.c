@@ -95,7 +95,18 @@ static const sti_option run_rows[] = {
      .offset = offsetof(sti_run_args, seed),
      .flag = true,
      .unit = "N",
-     .help = "of the drawing: the same seed draws the same text"},
+     .help = "of the drawing: the same seed draws the same text, or networks"},
+    {.name = "samples",
+     .type = STI_OPTION_INT,
+     .default_text = "0",
+     .min = 0,
+     .max = 100000,
+     .offset = offsetof(sti_run_args, samples),
+     .flag = true,
+     .unit = "N",
+     .help = "of images: average N networks, whose weights are drawn (of a Bayesian "
+             "model) or which dropout thins, and say how uncertain that is; 0: the "
+             "model as it is"},
     {.name = "memory",
      .letter = 'm',
      .type = STI_OPTION_BYTES,
@@ -114,8 +125,10 @@ typedef struct predictor {
     sti_cli_call *call;
     stint_model_file *model;
     stint_model_facts facts;
-    float *probability; /* [classes] */
-    int32_t *best;      /* [top] */
+    float *probability;    /* [classes] */
+    stint_opinion opinion; /* with --samples; its probability is the one above */
+    bool several;
+    int32_t *best; /* [top] */
     int32_t top;
     sti_text text; /* the JSON object; with words, a line at a time */
     sti_json json;
@@ -153,9 +166,16 @@ static void add_json(predictor *p, const char *path, stint_status status)
             sti_json_begin_object(j, NULL);
             sti_json_text(j, "class", p->facts.class_names[p->best[i]]);
             sti_json_float(j, "probability", (double)p->probability[p->best[i]]);
+            if (p->several)
+                sti_json_float(j, "deviation",
+                               (double)p->opinion.deviation[p->best[i]]);
             sti_json_end_object(j);
         }
         sti_json_end_array(j);
+        if (p->several) {
+            sti_json_float(j, "entropy", p->opinion.entropy);
+            sti_json_float(j, "mutual_information", p->opinion.mutual_information);
+        }
     }
     sti_json_end_object(j);
 }
@@ -163,17 +183,30 @@ static void add_json(predictor *p, const char *path, stint_status status)
 static stint_status print_words(predictor *p, const char *path)
 {
     sti_text_add_shown(&p->text, path, "");
-    for (int32_t i = 0; i < p->top; i++)
+    for (int32_t i = 0; i < p->top; i++) {
         sti_text_printf(&p->text, "\t%s %.1f %%",
                         sti_shown(p->facts.class_names[p->best[i]]),
                         100 * (double)p->probability[p->best[i]]);
+        if (p->several)
+            sti_text_printf(&p->text, " +- %.1f",
+                            100 * (double)p->opinion.deviation[p->best[i]]);
+    }
+    if (p->several)
+        sti_text_printf(&p->text, "\tentropy %.2f nats, %.2f of it from the weights",
+                        p->opinion.entropy, p->opinion.mutual_information);
     sti_text_add(&p->text, "\n");
     return sti_cli_print(&p->text);
 }
 
 static stint_status predict(predictor *p, const char *path)
 {
-    stint_status status = stint_predict(p->model, path, p->probability);
+    const sti_run_args *args = p->call->args;
+    stint_status status = p->several
+                              ? stint_predict_samples(p->model, path, args->samples,
+                                                      (uint64_t)args->seed, &p->opinion)
+                              : stint_predict(p->model, path, p->probability);
+    if (status == STINT_E_USAGE) /* of all files alike */
+        return status;
     if (status == STINT_OK)
         rank(p);
     if (p->call->common->json)
@@ -247,10 +280,16 @@ static stint_status run_run(sti_cli_call *call)
     }
     p.top = p.facts.classes < args->top ? p.facts.classes : (int32_t)args->top;
     p.probability = sti_alloc_array(p.facts.classes, sizeof(float), "run.probability");
+    p.several = args->samples > 0;
+    p.opinion.probability = p.probability;
+    p.opinion.deviation =
+        sti_alloc_array(p.facts.classes, sizeof(float), "run.deviation");
     p.best = sti_alloc_array(p.top, sizeof(int32_t), "run.best");
-    status = p.probability && p.best ? predict_all(&p) : STINT_E_MEMORY;
+    status = p.probability && p.opinion.deviation && p.best ? predict_all(&p)
+                                                            : STINT_E_MEMORY;
     sti_text_fini(&p.text);
     sti_free(p.probability);
+    sti_free(p.opinion.deviation);
     sti_free(p.best);
     stint_model_close(p.model);
     return status;
@@ -263,6 +302,7 @@ const sti_cli_command sti_cmd_run = {
     .example =
         "stint run runs/a/model.safetensors cat.png dog.jpg\n"
         "find photos -name '*.jpg' | stint run runs/a/model.safetensors - --json\n"
+        "stint run runs/drawn photo.jpg --samples 50\n"
         "stint run runs/shakespeare --prompt 'ROMEO:' --tokens 500 --seed 7",
     .about =
         "MODEL is a model.safetensors or a run's folder; for text also a folder in "

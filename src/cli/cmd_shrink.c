@@ -11,8 +11,7 @@
 #include "cli/cli.h"
 
 typedef struct shrink_args {
-    size_t size_bytes;
-    const char *latency, *method;
+    const char *size, *latency, *method;
     double drop, mismatch;
     int objective, search;
     int64_t samples, batch;
@@ -24,9 +23,9 @@ typedef struct shrink_args {
 
 static const sti_option shrink_rows[] = {
     {.name = "size",
-     .type = STI_OPTION_BYTES,
-     .default_text = "auto",
-     AT(size_bytes),
+     .type = STI_OPTION_TEXT,
+     .default_text = "",
+     AT(size),
      .flag = true,
      .unit = "SIZE",
      .help = "most bytes of the whole file, as 200K"},
@@ -116,33 +115,41 @@ static const sti_option shrink_rows[] = {
 
 /* ---- limits ---- */
 
+/* No limit is what no option says; of none at all there is no model. */
+static stint_status refuse_nothing(const char *option, const char *text)
+{
+    return sti_fail(STINT_E_USAGE,
+                    "--%s %s: nothing is that %s; give more, or leave it out: for the "
+                    "least within an accuracy give --accuracy-drop alone",
+                    option, text, strcmp(option, "size") == 0 ? "small" : "fast");
+}
+
+static stint_status parse_size(const char *text, stint_shrink_desc *desc)
+{
+    if (!text || strcmp(text, "auto") == 0)
+        return STINT_OK;
+    const stint_status st = sti_parse_bytes(text, &desc->size_bytes);
+    if (st != STINT_OK)
+        return sti_fail_context(st, "--size");
+    return desc->size_bytes > 0 ? STINT_OK : refuse_nothing("size", text);
+}
+
 static stint_status parse_latency(const char *text, stint_shrink_desc *desc)
 {
-    double seconds;
-    char number[40];
-    const size_t length = text ? strlen(text) : 0;
-    if (length == 0)
+    stint_status st = STINT_OK;
+    if (!text)
         return STINT_OK;
-    if (text[length - 1] == 'x' && length < sizeof number) {
-        memcpy(number, text, length - 1);
-        number[length - 1] = '\0';
-        if (sti_parse_float(number, &desc->latency_share) == STINT_OK &&
-            desc->latency_share > 0)
-            return STINT_OK;
-    } else if (sti_parse_time(text, &seconds) == STINT_OK && seconds > 0) {
-        desc->latency_s = seconds;
-        return STINT_OK;
-    }
-    return sti_fail(STINT_E_USAGE,
-                    "--latency %s: is neither a time, as 5ms, nor a share of the "
-                    "model's, as 0.5x",
-                    text);
+    st = sti_parse_latency(text, &desc->latency_s, &desc->latency_share);
+    if (st != STINT_OK)
+        return sti_fail_context(st, "--latency");
+    return desc->latency_s > 0 || desc->latency_share > 0
+               ? STINT_OK
+               : refuse_nothing("latency", text);
 }
 
 static stint_status describe(const shrink_args *args, stint_shrink_desc *desc)
 {
     *desc = (stint_shrink_desc){
-        .size_bytes = args->size_bytes,
         .limits_drop = args->drop >= 0,
         .accuracy_drop = args->drop / 100,
         .limits_mismatch = args->mismatch >= 0,
@@ -158,7 +165,8 @@ static stint_status describe(const shrink_args *args, stint_shrink_desc *desc)
         (args->mismatch < 0 && args->mismatch != -1))
         return sti_fail(STINT_E_USAGE, "--accuracy-drop and --mismatch: 0 or more, or "
                                        "-1 for any, was wanted");
-    return parse_latency(args->latency, desc);
+    const stint_status st = parse_size(args->size, desc);
+    return st == STINT_OK ? parse_latency(args->latency, desc) : st;
 }
 
 /* ---- progress ---- */
@@ -302,12 +310,15 @@ static void json_plan(sti_json *j, const stint_shrink_plan_result *p)
     sti_json_int(j, "base_bytes", p->base_bytes);
     sti_json_int(j, "samples", p->samples);
     sti_json_int(j, "sample_steps", p->sample_steps);
+    sti_json_float(j, "sample_s", p->sample_s);
     sti_json_begin_array(j, "shares");
     for (int i = 0; i < p->guess_count; i++) {
         sti_json_begin_object(j, NULL);
         sti_json_float(j, "sparsity", p->guesses[i].sparsity);
         sti_json_int(j, "bytes", p->guesses[i].bytes);
         sti_json_int(j, "nonzeros", p->guesses[i].nonzeros);
+        sti_json_float(j, "latency_ms", p->guesses[i].latency_ms);
+        sti_json_float(j, "base_ms", p->guesses[i].base_ms);
         sti_json_end_object(j);
     }
     sti_json_end_array(j);
@@ -316,14 +327,20 @@ static void json_plan(sti_json *j, const stint_shrink_plan_result *p)
 static void words_plan(const stint_shrink_plan_result *p, sti_text *out)
 {
     sti_text_printf(out, "scheme %s, method %s\n", sti_shown(p->scheme), p->method);
-    sti_text_printf(out, "at most %d sample%s of %" PRId64 " training step%s\n\n",
+    sti_text_printf(out,
+                    "at most %d sample%s of %" PRId64 " training step%s, about %s each "
+                    "here\n\n",
                     p->samples, sti_s(p->samples), p->sample_steps,
-                    sti_s(p->sample_steps));
-    sti_text_add(out, "share removed  file, untrained  times smaller\n");
-    for (int i = 0; i < p->guess_count; i++)
-        sti_text_printf(out, "%13.3f  %15s  %13.1f\n", p->guesses[i].sparsity,
-                        sti_bytes_text((size_t)p->guesses[i].bytes),
-                        (double)p->base_bytes / (double)p->guesses[i].bytes);
+                    sti_s(p->sample_steps), sti_time_text(p->sample_s));
+    sti_text_add(out, "share removed  file, untrained  times smaller  time of a batch  "
+                      "of the model's\n");
+    for (int i = 0; i < p->guess_count; i++) {
+        const stint_shrink_guess *g = &p->guesses[i];
+        sti_text_printf(
+            out, "%13.3f  %15s  %13.1f  %15s  %13.2fx\n", g->sparsity,
+            sti_bytes_text((size_t)g->bytes), (double)p->base_bytes / (double)g->bytes,
+            sti_time_text(1e-3 * g->latency_ms), g->latency_ms / g->base_ms);
+    }
 }
 
 static stint_status run_plan(sti_cli_call *call, const stint_shrink_desc *desc)

@@ -11,6 +11,7 @@
 #include "base/units.h"
 #include "cli/cli.h"
 #include "cli/cli_plan.h"
+#include "cli/cli_play.h"
 #include "cli/cli_recall.h"
 #include "cli/cli_stock.h"
 #include "net/net.h"
@@ -185,6 +186,15 @@ static void add_loss_parts(const stint_train_result *r, sti_json *j)
     sti_json_end_object(j);
 }
 
+static void add_posterior(const stint_train_result *r, sti_json *j)
+{
+    sti_json_float(j, "kl", r->kl);
+    sti_json_begin_array(j, "sigma");
+    for (int i = 0; i < 3; i++)
+        sti_json_float(j, NULL, r->sigma[i]);
+    sti_json_end_array(j);
+}
+
 static void answer_json(const sti_cli_call *call, const stint_train_result *r,
                         const sti_profile *profile, sti_text *out)
 {
@@ -220,6 +230,8 @@ static void answer_json(const sti_cli_call *call, const stint_train_result *r,
     sti_json_int(&j, "batch_first", r->batch_first);
     if (isfinite(r->noise_scale))
         sti_json_float(&j, "noise_scale", r->noise_scale);
+    if (isfinite(r->kl))
+        add_posterior(r, &j);
     sti_json_int(&j, "steps", r->steps);
     sti_json_int(&j, "epochs", r->epochs);
     sti_json_int(&j, "parameters", r->parameters);
@@ -267,6 +279,11 @@ static void answer_words(const stint_train_result *r, const sti_profile *profile
     } else if (!isfinite(r->test_loss))
         sti_text_printf(out, "training loss %.4f; no test %s\n", r->train_loss,
                         text ? "text" : "images");
+    if (isfinite(r->kl))
+        sti_text_printf(out,
+                        "weights: divergence from the prior %.0f nats, deviations "
+                        "%.4g, %.4g, %.4g (5, 50, 95 %% of them)\n",
+                        r->kl, r->sigma[0], r->sigma[1], r->sigma[2]);
     sti_text_printf(out, "%.0f %s/s on %d thread%s",
                     text ? r->tokens_per_s : r->images_per_s,
                     text ? "tokens" : "images", r->threads, sti_s(r->threads));
@@ -382,6 +399,10 @@ static stint_status train_run(sti_cli_call *call)
     if (status != STINT_OK)
         return status;
     sti_cli_catch_signals();
+    const train_args *args = call->args;
+    if (stint_play_wanted(call->recipe))
+        return sti_cli_leave(call, net,
+                             sti_cli_play_train(call, net, args->resume, args->force));
     return sti_cli_leave(call, net, train(call, net));
 }
 

@@ -333,6 +333,9 @@ static stint_status run(writer_run *w)
 stint_status sti_run_text(sti_cli_call *call)
 {
     writer_run w = {.call = call, .args = call->args};
+    if (w.args->samples > 0)
+        return sti_fail(STINT_E_USAGE, "--samples: is of images, and a prompt of text; "
+                                       "leave out one of them");
     stint_status st = call->operand_count > 1
                           ? sti_fail(STINT_E_USAGE,
                                      "'%s': with a prompt there is one model and "

@@ -5,7 +5,7 @@
 
 #include "base/rng.h"
 #include "codec/codec_priv.h"
-#include "codec/philox_avx512.h"
+#include "kernel/lane/philox_avx512.h"
 
 #define INLINE static inline __attribute__((always_inline))
 

@@ -1,7 +1,7 @@
 /* The quantiser for AVX-512: codes and values 16 at a time, the rest as everywhere. */
 #if defined(__x86_64__)
 #include "codec/gradient_codec_priv.h"
-#include "codec/philox_avx512.h"
+#include "kernel/lane/philox_avx512.h"
 
 #include <string.h>
 

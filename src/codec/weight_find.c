@@ -142,3 +142,20 @@ sti_weight_form sti_weight_form_find(int rank, const int64_t *dim, const float *
     find_number(&f, scale_out);
     return form;
 }
+
+sti_weight_form sti_weight_form_find_product(int dims, const int64_t *dim, int64_t rank,
+                                             const float *left, const float *right,
+                                             float *left_scale, float *right_scale)
+{
+    sti_weight_form form = sti_weight_form_plain(dims, dim);
+    const int64_t left_dim[] = {form.rows, rank}, right_dim[] = {rank, form.columns};
+    const sti_weight_form l = sti_weight_form_find(2, left_dim, left, left_scale);
+    const sti_weight_form r = sti_weight_form_find(2, right_dim, right, right_scale);
+    form.rank = rank;
+    form.elements = l.elements || r.elements;
+    if (l.number != r.number)
+        return form;
+    form.number = l.number;
+    form.bits = l.bits > r.bits ? l.bits : r.bits; /* more bits hold fewer, too */
+    return form;
+}

@@ -10,4 +10,12 @@
 sti_weight_form sti_weight_form_find(int rank, const int64_t *dim, const float *x,
                                      float *scale_out);
 
+/* The same of a product of thin tensors, left [rows, rank] and right [rank, columns],
+ * whose numbers are held alike. Scales: left_scale_out [rank], right_scale_out
+ * [columns]. */
+sti_weight_form sti_weight_form_find_product(int dims, const int64_t *dim, int64_t rank,
+                                             const float *left, const float *right,
+                                             float *left_scale_out,
+                                             float *right_scale_out);
+
 #endif

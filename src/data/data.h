@@ -89,6 +89,10 @@ stint_status sti_data_batch(const stint_data *data, const sti_team *team,
  * fitted where its own size differs. STINT_E_INPUT or _IO names the file. */
 stint_status sti_data_read_image(const char *path, stint_data_fit fit, int64_t height,
                                  int64_t width, int64_t channels, uint8_t *pixels_out);
+/* The same of an image file's bytes in memory. */
+stint_status sti_data_decode_image(const uint8_t *stored, size_t n_bytes,
+                                   stint_data_fit fit, int64_t height, int64_t width,
+                                   int64_t channels, uint8_t *pixels_out);
 
 /* Compressed or packed data in the place of what can be read: STINT_E_INPUT with the
  * command that unpacks it; STINT_OK: nothing of the kind is there. */

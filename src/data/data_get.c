@@ -8,7 +8,6 @@
 
 #include <archive.h>
 #include <archive_entry.h>
-#include <dlfcn.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -21,6 +20,7 @@
 
 #include "base/fail.h"
 #include "base/file.h"
+#include "base/library.h"
 #include "base/memory.h"
 #include "base/text.h"
 
@@ -128,32 +128,19 @@ typedef struct curl_calls {
     const char *(*text)(CURLcode);
 } curl_calls;
 
-static bool find_call(void *library, const char *name, void *call_out, size_t bytes)
-{
-    void *symbol = dlsym(library, name);
-    memcpy(call_out, &symbol,
-           bytes); /* ISO C has no cast from object to function pointer */
-    return symbol != NULL;
-}
-
 static stint_status load_curl(curl_calls *c)
 {
-    /* Never closed: its exit handlers must find it where it was. */
-    void *library = dlopen("libcurl.so.4", RTLD_NOW | RTLD_LOCAL);
-    if (!library)
-        return sti_fail(
-            STINT_E_UNSUPPORTED,
-            "libcurl is needed to download and is not installed (on Debian: apt "
-            "install libcurl4); or fetch the files by other means and put them "
-            "into the folder");
-    if (find_call(library, "curl_easy_init", &c->init, sizeof c->init) &&
-        find_call(library, "curl_easy_setopt", &c->set, sizeof c->set) &&
-        find_call(library, "curl_easy_perform", &c->perform, sizeof c->perform) &&
-        find_call(library, "curl_easy_cleanup", &c->cleanup, sizeof c->cleanup) &&
-        find_call(library, "curl_easy_strerror", &c->text, sizeof c->text))
-        return STINT_OK;
-    return sti_fail(STINT_E_UNSUPPORTED,
-                    "libcurl.so.4 lacks functions of version 7.85");
+    const sti_library_call calls[] = {{"curl_easy_init", &c->init},
+                                      {"curl_easy_setopt", &c->set},
+                                      {"curl_easy_perform", &c->perform},
+                                      {"curl_easy_cleanup", &c->cleanup},
+                                      {"curl_easy_strerror", &c->text}};
+    return sti_library_load(
+        "libcurl.so.4",
+        "libcurl is needed to download and is not installed (on Debian: apt "
+        "install libcurl4); or fetch the files by other means and put them "
+        "into the folder",
+        calls, sizeof calls / sizeof *calls);
 }
 
 static stint_status fetch(const char *url, bool mirror, download *d)

@@ -16,9 +16,9 @@ static stint_status fit_file(const sti_image_view *view, stint_data_fit fit,
     return STINT_OK;
 }
 
-static stint_status decode_file(const uint8_t *stored, size_t n_bytes,
-                                stint_data_fit fit, int64_t height, int64_t width,
-                                int64_t channels, uint8_t *pixels_out)
+stint_status sti_data_decode_image(const uint8_t *stored, size_t n_bytes,
+                                   stint_data_fit fit, int64_t height, int64_t width,
+                                   int64_t channels, uint8_t *pixels_out)
 {
     sti_image_info info;
     sti_image_view view;
@@ -49,7 +49,8 @@ stint_status sti_data_read_image(const char *path, stint_data_fit fit, int64_t h
     stint_status st = sti_file_read(path, (size_t)STI_DATA_MAX_FILE, &stored, &n_bytes);
     if (st != STINT_OK)
         return st;
-    st = decode_file(stored, n_bytes, fit, height, width, channels, pixels_out);
+    st = sti_data_decode_image(stored, n_bytes, fit, height, width, channels,
+                               pixels_out);
     sti_free(stored);
     return st == STINT_OK ? st : sti_fail_context(st, "%s", path);
 }

@@ -61,17 +61,41 @@ static stint_env_desc with_defaults(const stint_env_desc *given)
     return d;
 }
 
+static void add_text(sti_sha256 *hash, const char *text)
+{
+    sti_sha256_add(hash, text ? text : "", text ? strlen(text) + 1 : 1);
+}
+
+/* What an episode depends on, beside what the kind adds. */
+static void begin_identity(stint_env *env)
+{
+    const stint_env_desc *d = &env->desc;
+    const int64_t numbers[] = {d->frameskip,     d->noop_max,    d->fire_reset,
+                               d->episodic_life, d->clip_reward, d->max_frames};
+    sti_sha256_init(&env->hash);
+    add_text(&env->hash, env->kind->name);
+    add_text(&env->hash, d->game);
+    add_text(&env->hash, d->reward);
+    add_text(&env->hash, d->lives);
+    add_text(&env->hash, d->done);
+    add_text(&env->hash, d->observe);
+    sti_sha256_add(&env->hash, numbers, sizeof numbers);
+    sti_sha256_add(&env->hash, &d->sticky, sizeof d->sticky);
+}
+
 static stint_status make(stint_env *env)
 {
     stint_env_facts *f = &env->facts;
     stint_status st = STINT_OK;
+    begin_identity(env);
     STI_TRY(env->kind->open(env, &env->desc));
+    sti_sha256_hex(&env->hash, f->identity);
     f->kind = env->kind->name;
     f->envs = env->desc.envs;
     f->stack = env->desc.stack;
     f->frameskip = env->desc.frameskip;
     f->observation_bytes = (size_t)(f->stack * f->height * f->width);
-    f->state_bytes = sizeof(stint_env *) + sizeof(sti_env_slot) + env->kind_bytes +
+    f->state_bytes = sizeof f->identity + sizeof(sti_env_slot) + env->kind_bytes +
                      (size_t)(f->height * f->width);
     f->env_bytes = sizeof(sti_env_slot) + env->kind_bytes + f->observation_bytes;
     /* The kind's blocks are not touched yet. */
@@ -279,9 +303,8 @@ void stint_env_frames(const stint_env *env, int64_t *emulated_out, int64_t *draw
 void stint_env_save(const stint_env *env, int64_t i, void *state_out)
 {
     uint8_t *at = state_out;
-    const stint_env *whose = env;
-    memcpy(at, &whose, sizeof whose);
-    at += sizeof whose;
+    memcpy(at, env->facts.identity, sizeof env->facts.identity);
+    at += sizeof env->facts.identity;
     memcpy(at, &env->slot[i], sizeof env->slot[i]);
     at += sizeof env->slot[i];
     env->kind->save(env, i, at);
@@ -291,15 +314,12 @@ void stint_env_save(const stint_env *env, int64_t i, void *state_out)
 stint_status stint_env_load(stint_env *env, int64_t i, const void *state)
 {
     const uint8_t *at = state;
-    const stint_env *whose = NULL;
     const int64_t emulated = env->slot[i].emulated, drawn = env->slot[i].drawn;
-    memcpy(&whose, at, sizeof whose);
-    if (whose != env)
-        return sti_fail(
-            STINT_E_INPUT,
-            "a state of another vector environment; a state can be loaded by "
-            "the one that saved it");
-    at += sizeof whose;
+    if (memcmp(at, env->facts.identity, sizeof env->facts.identity) != 0)
+        return sti_fail(STINT_E_INPUT,
+                        "a state of other environments; image, rules and settings must "
+                        "be those that it was saved with");
+    at += sizeof env->facts.identity;
     memcpy(&env->slot[i], at, sizeof env->slot[i]);
     env->slot[i].emulated = emulated;
     env->slot[i].drawn = drawn;

@@ -2,6 +2,7 @@
 #ifndef STI_ENV_ENV_KIND_H
 #define STI_ENV_ENV_KIND_H
 
+#include "base/file.h"
 #include "base/team.h"
 #include "stint/env.h"
 
@@ -31,11 +32,13 @@ struct stint_env {
     uint8_t *ring;      /* [envs][stack][height][width] */
     void *own;          /* the kind's */
     size_t kind_bytes;  /* of one environment's state of the kind's own */
+    sti_sha256 hash;    /* of facts.identity, while the kind opens */
 };
 
 typedef struct sti_env_kind {
     const char *name;
-    /* Checks desc, fills facts (actions, height, width) and kind_bytes, makes `own`. */
+    /* Checks desc, fills facts (actions, height, width) and kind_bytes, makes `own`;
+     * adds to the hash what its episodes depend on beside desc. */
     stint_status (*open)(stint_env *env, const stint_env_desc *desc);
     void (*close)(stint_env *env);
     /* Begin an episode; write its first observation, [height][width]. worker: 0 to

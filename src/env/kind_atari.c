@@ -174,6 +174,7 @@ static stint_status atari_open(stint_env *env, const stint_env_desc *desc)
     STI_TRY(choose_observation(a, desc));
     STI_TRY(sti_cart_open(desc->rom, &a->cart));
     STI_TRY(sti_game_choose(&game, &a->cart, &a->game));
+    sti_sha256_add(&env->hash, a->cart.sha256, sizeof a->cart.sha256);
     STI_TRY(reserve(env));
     for (int colour = 0; colour < 256; colour++)
         a->grey[colour] = sti_palette_grey(a->cart.pal, (uint8_t)colour);

@@ -56,6 +56,32 @@ bool sti_graph_norm_frozen(const stint_graph *graph)
     return graph->norm_frozen;
 }
 
+void sti_graph_keep_inputs(stint_graph *graph)
+{
+    graph->inputs_kept = true;
+}
+
+bool sti_graph_inputs_kept(const stint_graph *graph)
+{
+    return graph->inputs_kept;
+}
+
+void sti_graph_sample(stint_graph *graph)
+{
+    graph->sampled = true;
+}
+
+bool sti_graph_sampled(const stint_graph *graph)
+{
+    return graph->sampled;
+}
+
+void sti_graph_set_spread(stint_graph *graph, stint_value mean, stint_value spread)
+{
+    graph->value[mean]->drawn = graph->value[spread]->drawn = true;
+    graph->value[mean]->spread = spread;
+}
+
 stint_value sti_graph_fail(stint_graph *graph, stint_status status)
 {
     if (graph->status == STINT_OK) {

@@ -25,9 +25,13 @@ typedef struct sti_op sti_op;
 /* What a kernel call sees. Pointers are resolved by exec/; an output that nobody reads
  * is NULL when the operator's row says optional_out for it. */
 typedef struct sti_step {
-    uint64_t seed; /* of the run */
-    int64_t step;  /* counted from 0 over the whole run */
-    int64_t shard; /* which micro-batch of the step */
+    uint64_t seed;  /* of the run */
+    int64_t step;   /* counted from 0 over the whole run */
+    int64_t shard;  /* which micro-batch of the step */
+    int64_t sample; /* which run of that micro-batch, of a Bayesian network */
+    /* Results of a graph that adds up its runs (pass/adds): false overwrites what is in
+     * their blocks, true adds to it. */
+    bool add;
 } sti_step;
 
 typedef struct sti_call {
@@ -66,7 +70,10 @@ enum {
      * backward half rather than kept. */
     STI_OP_CHEAP = 1 << 5,
     /* Its arithmetic is products of bfloat16. */
-    STI_OP_BF16 = 1 << 6
+    STI_OP_BF16 = 1 << 6,
+    /* Its outputs that leave the graph are added to what is there where
+     * sti_step.add says so. */
+    STI_OP_ADDS = 1 << 7
 };
 
 /* Everything one operator is, in one constant row (src/op/<family>.c). */
@@ -135,7 +142,11 @@ typedef struct sti_value_row {
     int32_t producer_out;
     stint_param_desc param; /* ROLE_PARAM */
     float initial;          /* ROLE_STATE */
-    const void *data;       /* ROLE_CONSTANT: 64-byte aligned */
+    /* ROLE_PARAM of a Bayesian network (pass/bayes): the mean or the spread of a weight
+     * that is drawn, which no decay pulls at; and of a mean its spread, else 0. */
+    bool drawn;
+    stint_value spread;
+    const void *data; /* ROLE_CONSTANT: 64-byte aligned */
 } sti_value_row;
 
 /* What leaves the graph. All but FETCH are f32,
@@ -204,6 +215,20 @@ void sti_graph_set_fixed(stint_graph *graph, bool fixed);
  * and leaves them as they are. */
 void sti_graph_freeze_norm(stint_graph *graph);
 bool sti_graph_norm_frozen(const stint_graph *graph);
+/* Inputs stay as they were filled until a run has ended, for further runs on them. */
+void sti_graph_keep_inputs(stint_graph *graph);
+bool sti_graph_inputs_kept(const stint_graph *graph);
+/* Is this parameter the spread of a drawn weight? */
+static inline bool sti_graph_is_spread(const sti_value_row *row)
+{
+    return row->drawn && row->spread == 0;
+}
+/* In use a graph has dropout, too, which drops the same elements of every image: each
+ * step (sti_step.seed, .step) is another network, the same for all images. */
+void sti_graph_sample(stint_graph *graph);
+bool sti_graph_sampled(const stint_graph *graph);
+/* Two parameters are the mean and the spread of one weight. */
+void sti_graph_set_spread(stint_graph *graph, stint_value mean, stint_value spread);
 /* Nodes appended from now on are marked as backward (and get `scope`), until NULL. */
 void sti_graph_set_backward(stint_graph *graph, const sti_node *of);
 

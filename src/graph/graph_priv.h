@@ -24,6 +24,8 @@ struct stint_graph {
     const sti_node *backward_of; /* sti_graph_set_backward */
     bool fixed;                  /* sti_graph_set_fixed */
     bool norm_frozen;            /* sti_graph_freeze_norm */
+    bool inputs_kept;            /* sti_graph_keep_inputs */
+    bool sampled;                /* sti_graph_sample */
 
     stint_status status; /* first failure of a builder call */
     const char *failure; /* its text */

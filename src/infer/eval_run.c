@@ -25,7 +25,9 @@ typedef struct eval_run {
     int lanes;
     sti_corpus_part part; /* of the text */
     sti_evaluation evaluation;
-    int64_t count; /* samples */
+    const sti_hearing *hearing; /* NULL: the model as it is, once */
+    sti_posterior *posterior;   /* NULL: not wanted */
+    int64_t count;              /* samples */
     stint_train_progress_fn *progress;
     void *user;
     int64_t start_ns;
@@ -62,14 +64,16 @@ static stint_status open_text(eval_run *run, const stint_data_desc *desc)
     return STINT_OK;
 }
 
-stint_status sti_model_open_data(const stint_model_file *model,
-                                 const stint_data_desc *desc, stint_data **data_out)
+static stint_status open_images(const stint_model_file *model,
+                                const stint_data_desc *desc, bool strangers,
+                                stint_data **data_out)
 {
     const sti_network_desc *net = &model->network;
     const stint_data_info like = {.height = net->height,
                                   .width = net->width,
                                   .channels = net->channels,
-                                  .classes = (int32_t)net->model.classes,
+                                  .classes =
+                                      strangers ? 0 : (int32_t)net->model.classes,
                                   .class_names = model->class_names};
     const sti_data_values *data_section = sti_data_section_of(model->recipe);
     stint_data_desc wanted = *desc;
@@ -78,7 +82,7 @@ stint_status sti_model_open_data(const stint_model_file *model,
         return sti_fail(STINT_E_USAGE, "split all: is of text; images have train and "
                                        "test");
     wanted.like = &like;
-    wanted.partial = true;
+    wanted.partial = !strangers;
     if (wanted.size == 0)
         wanted.size = data_section->size;
     if (wanted.fit == STINT_FIT_AUTO)
@@ -93,13 +97,14 @@ stint_status sti_model_open_data(const stint_model_file *model,
         return sti_fail_context(st, "data for this model");
     const stint_data_info *info = stint_data_describe(data);
     if (info->height != net->height || info->width != net->width ||
-        info->channels != net->channels || info->classes != like.classes) {
+        info->channels != net->channels ||
+        (!strangers && info->classes != like.classes)) {
         st = sti_fail(STINT_E_INPUT,
                       "%s: images of %dx%dx%d and %d classes, but the model takes "
                       "%dx%dx%d and %d; give the data it was trained for, or resize",
                       info->path, (int)info->height, (int)info->width,
                       (int)info->channels, (int)info->classes, (int)net->height,
-                      (int)net->width, (int)net->channels, (int)like.classes);
+                      (int)net->width, (int)net->channels, (int)net->model.classes);
         stint_data_close(data);
         return st;
     }
@@ -107,15 +112,29 @@ stint_status sti_model_open_data(const stint_model_file *model,
     return STINT_OK;
 }
 
+stint_status sti_model_open_data(const stint_model_file *model,
+                                 const stint_data_desc *desc, stint_data **data_out)
+{
+    return open_images(model, desc, false, data_out);
+}
+
+stint_status sti_model_open_strangers(const stint_model_file *model,
+                                      const stint_data_desc *desc,
+                                      stint_data **data_out)
+{
+    return open_images(model, desc, true, data_out);
+}
+
 static stint_status open_data(eval_run *run, const stint_data_desc *desc, bool tells)
 {
     if (run->model->network.context)
         return open_text(run, desc);
-    const stint_status st = sti_model_open_data(run->model, desc, &run->data);
+    const bool strangers = run->hearing && run->hearing->strangers;
+    const stint_status st = open_images(run->model, desc, strangers, &run->data);
     if (st != STINT_OK)
         return st;
     run->count = stint_data_describe(run->data)->count;
-    return tells ? sti_data_tell_absent(run->data) : STINT_OK;
+    return tells && !strangers ? sti_data_tell_absent(run->data) : STINT_OK;
 }
 
 /* Samples of one lane's batch: it is cut among as many lanes as there are threads. */
@@ -134,8 +153,8 @@ static stint_status create_lanes(eval_run *run, int threads, int64_t batch)
     stint_status st;
     run->lanes = threads;
     const int64_t images = images_of(run, batch);
-    STI_TRY(sti_model_use(run->model, images, threads, threads, &run->network,
-                          &run->infer));
+    STI_TRY((run->hearing && run->hearing->sampled ? sti_model_sample : sti_model_use)(
+        run->model, images, threads, threads, &run->network, &run->infer));
     STI_TRY(sti_lane_decoders_create(run->data, threads, workers, &run->decoders));
     STI_TRY(sti_evaluation_init(&run->evaluation, run->count,
                                 (int32_t)run->model->network.model.classes, images,
@@ -213,14 +232,40 @@ static stint_status run_lanes(eval_run *run, float *logits)
                                     .decoders = run->decoders,
                                     .norm = &run->model->norm,
                                     .text = run->text,
-                                    .part = run->part};
+                                    .part = run->part,
+                                    .strangers =
+                                        run->hearing && run->hearing->strangers};
     run->start_ns = sti_clock_ns();
     run->evaluation.logits = logits;
+    run->evaluation.draws = run->hearing ? &run->hearing->draws : NULL;
     stint_status st =
         sti_evaluate(&run->infer->lanes, &source, NULL, &run->evaluation, tell, run);
     return st == STINT_OK && !isfinite(run->evaluation.loss)
                ? sti_model_not_finite(run->model)
                : st;
+}
+
+/* Before any network is heard. */
+static stint_status make_opinions(const eval_run *run)
+{
+    sti_opinions *o = run->hearing->draws.opinions;
+    if (!o->sum)
+        return sti_opinions_init(o, run->count,
+                                 (int32_t)run->model->network.model.classes);
+    return o->count == run->count ? STINT_OK
+                                  : sti_fail(STINT_E_INPUT, "%s has changed meanwhile",
+                                             stint_data_describe(run->data)->path);
+}
+
+static stint_status find_posterior(const eval_run *run)
+{
+    const sti_bayes_desc *bayes = &run->model->network.bayes;
+    if (bayes->samples > 0)
+        return sti_posterior_of(&run->network, run->infer->params, bayes,
+                                run->posterior);
+    *run->posterior = (sti_posterior){.kl = (double)NAN,
+                                      .sigma = {(double)NAN, (double)NAN, (double)NAN}};
+    return STINT_OK;
 }
 
 static stint_status evaluate(eval_run *run, const stint_data_desc *data, int threads,
@@ -231,7 +276,11 @@ static stint_status evaluate(eval_run *run, const stint_data_desc *data, int thr
     STI_TRY(sti_threads_choose(threads, &team, NULL));
     STI_TRY(open_data(run, data, !logits));
     STI_TRY(create_lanes(run, team, batch));
+    if (run->hearing)
+        STI_TRY(make_opinions(run));
     STI_TRY(run_lanes(run, logits));
+    if (run->posterior)
+        STI_TRY(find_posterior(run));
     if (take)
         STI_TRY(take(run, sti_seconds_since(run->start_ns), out));
 out:
@@ -264,6 +313,25 @@ stint_status sti_eval_logits(stint_model_file *model, const stint_data_desc *dat
                         "%s is a text model; this compares answers to images",
                         model->network.name);
     return evaluate(&run, data, threads, batch, logits_out, NULL, NULL);
+}
+
+/* ---- several networks ---- */
+
+stint_status sti_eval_hear(const sti_hearing *h, stint_eval_result *result_out,
+                           sti_posterior *posterior_out)
+{
+    eval_run run = {.model = h->model,
+                    .hearing = h,
+                    .posterior = posterior_out,
+                    .progress = h->progress,
+                    .user = h->user};
+    if (h->model->network.context)
+        return sti_fail(STINT_E_UNSUPPORTED,
+                        "%s is a text model; several networks are heard of images "
+                        "alone",
+                        h->model->network.name);
+    return evaluate(&run, h->data, h->threads, h->batch, NULL,
+                    result_out ? take_result : NULL, result_out);
 }
 
 void stint_eval_fini(stint_eval_result *result)

@@ -95,8 +95,35 @@ static stint_status load_batch(const eval_round *r, int lane, const int32_t *sam
     const sti_corpus_cut cut = {.part = from->part, .context = net->context};
     if (from->text)
         return sti_corpus_batch(from->text, &cut, samples, net->images, input, labels);
-    return sti_data_batch(from->data, &r->lanes->lane_team, from->decoders[lane],
-                          samples, net->images, NULL, from->norm, input, labels);
+    const stint_status st =
+        sti_data_batch(from->data, &r->lanes->lane_team, from->decoders[lane], samples,
+                       net->images, NULL, from->norm, input, labels);
+    for (int64_t i = 0; from->strangers && i < net->images; i++)
+        labels[i] = -1;
+    return st;
+}
+
+static void hear(const eval_round *r, const sti_exec *exec, int64_t batch)
+{
+    const sti_network *net = r->lanes->network;
+    const sti_evaluation *e = r->evaluation;
+    const float *probabilities = sti_exec_address(exec, net->probabilities);
+    const int64_t first = batch * net->images;
+    for (int64_t i = 0; i < net->images && first + i < e->count; i++)
+        sti_opinions_add(e->draws->opinions, first + i, probabilities + i * e->classes);
+}
+
+/* One network, or every one that is drawn, over the inputs that are there. */
+static void run_networks(const eval_round *r, sti_exec *exec, int64_t batch)
+{
+    const sti_team *team = &r->lanes->lane_team;
+    const sti_eval_draws *d = r->evaluation->draws;
+    if (!d)
+        sti_exec_run(exec, team, &(sti_step){.step = batch});
+    for (int64_t k = 0; d && k < d->count; k++) {
+        sti_exec_run(exec, team, &(sti_step){.seed = d->seed, .step = d->first + k});
+        hear(r, exec, batch);
+    }
 }
 
 /* The loss is a mean over all rows of the batch, padding counted in. */
@@ -120,7 +147,7 @@ static stint_status run_batch(const eval_round *r, int lane)
     stint_status st = load_batch(r, lane, samples);
     if (st != STINT_OK)
         return st;
-    sti_exec_run(exec, &r->lanes->lane_team, &(sti_step){0, batch, 0});
+    run_networks(r, exec, batch);
     r->evaluation->batch_loss[batch] = summed_loss(net, exec);
     if (!r->source->text)
         take_answers(r, exec, batch);
@@ -194,6 +221,23 @@ static stint_status share_answers(sti_evaluation *e, int64_t images, sti_comm *c
     return st;
 }
 
+/* Answers of the mean probabilities, and the summed loss of these: their logarithm is
+ * no mean of the networks' losses. Of strangers, which have no labels, the entropies.
+ */
+static double judge_opinions(const sti_eval_source *source, sti_evaluation *e)
+{
+    const sti_opinions *o = e->draws->opinions;
+    double loss = 0;
+    for (int64_t i = 0; i < e->count; i++) {
+        e->predicted[i] = sti_opinions_answer(o, i);
+        e->probability[i] = (float)sti_opinions_mean(o, i, e->predicted[i]);
+        loss += source->strangers
+                    ? sti_opinions_entropy(o, i)
+                    : sti_opinions_loss(o, i, sti_data_label(source->data, i));
+    }
+    return loss;
+}
+
 static void sum_up(const sti_eval_source *source, sti_evaluation *e)
 {
     double loss = 0;
@@ -205,6 +249,8 @@ static void sum_up(const sti_eval_source *source, sti_evaluation *e)
         e->accuracy = (double)NAN;
         return;
     }
+    if (e->draws)
+        loss = judge_opinions(source, e);
     for (int64_t i = 0; i < e->count; i++)
         correct += e->predicted[i] == sti_data_label(source->data, i);
     e->loss = loss / (double)e->count;
@@ -238,6 +284,8 @@ stint_status sti_evaluate(sti_infer_lanes *lanes, const sti_eval_source *source,
             progress(user, samples_in(&r, r.first - local.first),
                      samples_in(&r, local.count));
     }
+    if (e->draws)
+        e->draws->opinions->networks += e->draws->count;
     if (comm)
         STI_TRY(share_answers(e, lanes->network->images, comm));
     sum_up(source, e);

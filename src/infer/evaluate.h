@@ -4,6 +4,7 @@
 
 #include "data/corpus.h"
 #include "infer/lanes.h"
+#include "infer/opinions.h"
 #include "net/comm.h"
 
 /* The samples of an evaluation: images, or windows of text. All is borrowed. */
@@ -13,7 +14,18 @@ typedef struct sti_eval_source {
     const sti_data_norm *norm;
     const sti_corpus *text;
     sti_corpus_part part; /* of the text: what is evaluated */
+    bool
+        strangers; /* images whose classes are not the network's: they have no labels */
 } sti_eval_source;
+
+/* Networks that every batch runs through, decoded once, where the lanes' network is one
+ * that step for step is another (sti_model_sample): network k of them is that of step
+ * first + k, the same for all images whatever the batch. */
+typedef struct sti_eval_draws {
+    int64_t first, count;
+    uint64_t seed;
+    sti_opinions *opinions; /* of the split's images: hear all of them; borrowed */
+} sti_eval_draws;
 
 /* What an evaluation finds. Samples of text are windows: there are no classes and no
  * answers then, and the loss is the mean over the tokens, in nats. */
@@ -24,8 +36,10 @@ typedef struct sti_evaluation {
     int32_t *predicted;    /* [count], the lowest of equal ones */
     float *probability;    /* [count], of the predicted class */
     float *logits;         /* [count, classes], where somebody wants them; borrowed */
-    double *batch_loss;    /* [batches], sums */
-    int32_t *samples;      /* [lanes * images] */
+    /* NULL: one network. Else loss, accuracy and answers are of its opinions. */
+    const sti_eval_draws *draws;
+    double *batch_loss; /* [batches], sums */
+    int32_t *samples;   /* [lanes * images] */
     int64_t batches;
 } sti_evaluation;
 

@@ -1,6 +1,6 @@
 /* The room infer/ uses trained networks. Other rooms use: this header; model_use.h, a
- * model file on lanes; evaluate.h, a split on lanes; eval_run.h, a model file over data;
- * and stint/infer.h, stint/generate.h.
+ * model file on lanes; evaluate.h, a split on lanes; eval_run.h, a model file over
+ * data; and stint/infer.h, stint/generate.h.
  *
  * Lanes run a network which was built for use: each has a flat run of its own over
  * memory of its own, and all share parameters and states.

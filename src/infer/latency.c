@@ -56,7 +56,7 @@ static void fill_input(const sti_infer *infer)
 static double run_once(const measurer *m, int i, int64_t *node_ns)
 {
     const sti_infer_lanes *lanes = &m->networks[i]->lanes;
-    const sti_step step = {0, 0, 0};
+    const sti_step step = {0};
     fill_input(m->networks[i]);
     const int64_t start = sti_clock_ns();
     sti_exec_run_timed(lanes->lane[0].exec, &lanes->lane_team, &step, node_ns);

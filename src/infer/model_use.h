@@ -11,5 +11,10 @@
  * sti_infer_destroy first, then sti_network_fini. */
 stint_status sti_model_use(const stint_model_file *model, int64_t images, int threads,
                            int lanes, sti_network *network_out, sti_infer **infer_out);
+/* The same of a network that step for step is another one (sti_network_desc.sampled).
+ * STINT_E_USAGE: nothing in it is random, neither weights nor dropout. */
+stint_status sti_model_sample(const stint_model_file *model, int64_t images,
+                              int threads, int lanes, sti_network *network_out,
+                              sti_infer **infer_out);
 
 #endif

@@ -83,6 +83,9 @@ static bool choose_scale(const sti_value_row *row, filler *f)
     case STINT_INIT_NORMAL:
         f->scale = (double)row->param.scale;
         return true;
+    case STINT_INIT_CONSTANT:
+        f->scale = (double)row->param.scale;
+        return false;
     case STINT_INIT_ONE:
         f->scale = 1;
         return false;

@@ -1,7 +1,7 @@
 /* The networks for images, one line each (no guard: included where STI_MODEL is
  * defined): name, sti_model_BUILDER of its family, the variant that this gets, the side
  * of the photographs that it was published for (0: small images), what it is. */
-STI_MODEL("mlp", mlp, 0, 0, "dense layers with ReLU: 2 hidden of 256")
+STI_MODEL("mlp", mlp, 0, 0, "dense layers with ReLU or signs: 2 hidden of 256")
 STI_MODEL("lenet5", lenet5, 0, 0, "LeNet-5 (1998): 61,706 parameters on MNIST")
 STI_MODEL("lenet300", lenet300, 0, 0,
           "LeNet-300-100: two dense layers, 266,610 parameters on MNIST")

@@ -1,6 +1,10 @@
 /* [model] of a recipe: which network is trained, and of what size. */
 #include "model/model_section.h"
 
+#include <string.h>
+
+#include "stint/model.h"
+
 #define AT(field) .offset = offsetof(sti_model_values, field)
 
 static const sti_option rows[] = {
@@ -62,6 +66,23 @@ static const sti_option rows[] = {
      .unit = "KIND",
      .help = "auto: 3 x 3 convolutions by Winograd's minimal filtering where it is "
              "faster (float32); direct: never"},
+    {.name = "activation",
+     .type = STI_OPTION_CHOICE,
+     STI_OPTION_NO_BOUND,
+     .default_text = "relu",
+     .choices = "relu|sign",
+     AT(activation),
+     .unit = "KIND",
+     .help = "of hidden layers (mlp): relu, or batch-norm and sign, -1 or 1, whose "
+             "gradient is passed straight through where the input is within 1"},
+    {.name = "input_bits",
+     .type = STI_OPTION_INT,
+     STI_OPTION_RANGE(0, 8),
+     .default_text = "0",
+     AT(input_bits),
+     .unit = "N",
+     .help = "normalised pixels are rounded to 2^N even steps from -2 to 2 (mlp); 0: "
+             "as they are"},
     {.name = "heads",
      .type = STI_OPTION_INT,
      STI_OPTION_RANGE(0, 4096),
@@ -101,8 +122,21 @@ const char *sti_recipe_network(const stint_recipe *recipe)
     return name ? name : "";
 }
 
+static void check(const stint_recipe *recipe, sti_complaints *list)
+{
+    const sti_model_values *model = sti_model_section_of(recipe);
+    const bool is_mlp = strcmp(sti_recipe_network(recipe), "mlp") == 0;
+    if (model->activation != STINT_ACTIVATION_RELU && !is_mlp)
+        sti_complain(list, "model.activation: only the network mlp has a choice; "
+                           "leave it out, or set model.name = mlp");
+    if (model->input_bits > 0 && !is_mlp)
+        sti_complain(list, "model.input_bits: only the network mlp rounds its input; "
+                           "leave it out, or set model.name = mlp");
+}
+
 const sti_recipe_section sti_model_section = {
     STI_RECIPE_SECTION("model", rows, sti_model_values),
+    .check = check,
 };
 
 const sti_model_values *sti_model_section_of(const stint_recipe *recipe)

@@ -12,6 +12,8 @@ typedef struct sti_model_values {
     int64_t width, depth; /* 0: as published */
     double dropout;       /* -1: as published */
     int convolution;      /* STI_CONVOLUTION_... */
+    int activation;       /* stint_activation */
+    int64_t input_bits;   /* 0: as they are */
     /* Sizes of a text model: 0 as published, vocabulary 0 as the tokeniser has. */
     int64_t heads, kv_heads, context, vocabulary;
 } sti_model_values;

@@ -80,6 +80,10 @@ stint_value stint_model_build(stint_graph *graph, const char *name,
                      ", depth %" PRId64 ", dropout %g",
                      name, desc->classes, desc->width, desc->depth,
                      (double)desc->dropout));
+    if (desc->input_bits < 0 || desc->input_bits > 8)
+        return sti_graph_fail(graph, sti_fail(STINT_E_INPUT,
+                                              "%s: input_bits %d, wanted 0 to 8", name,
+                                              desc->input_bits));
 
     stint_model_desc resolved = *desc;
     int64_t side = shape.dim[1] < shape.dim[2] ? shape.dim[1] : shape.dim[2];

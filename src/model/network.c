@@ -4,6 +4,7 @@
 
 #include "base/fail.h"
 #include "base/units.h"
+#include "kernel/normal/normal.h"
 #include "pass/pass.h"
 #include "stint/op.h"
 
@@ -175,6 +176,15 @@ static stint_status hold_weights(stint_graph *g, const sti_network_weights *weig
     return st == STINT_OK ? sti_pass_constant(g, NULL) : st;
 }
 
+static stint_value find_input(const stint_graph *graph, const char *name)
+{
+    for (stint_value v = 0; v < sti_graph_value_count(graph); v++)
+        if (sti_graph_value(graph, v)->role == STI_ROLE_INPUT &&
+            strcmp(stint_value_name(graph, v), name) == 0)
+            return v;
+    return -1;
+}
+
 static void find_outputs(sti_network *net)
 {
     net->loss = find_output(net->graph, "loss");
@@ -182,6 +192,7 @@ static void find_outputs(sti_network *net)
     net->logits = find_output(net->graph, "logits");
     net->probabilities = find_output(net->graph, "probabilities");
     net->squares = find_output(net->graph, "gradient_squares");
+    net->kl_weight = find_input(net->graph, "kl_weight");
     for (int part = 0; part < STI_LOSS_PARTS; part++)
         net->part[part] = find_output(net->graph, part_names[part]);
 }
@@ -202,6 +213,35 @@ static stint_status append_squares(stint_graph *g)
     return stint_graph_check(g);
 }
 
+/* In use whole networks are drawn, the same for all images, at any place at once. */
+static stint_status add_bayes(const sti_network_desc *desc, stint_mode mode,
+                              stint_graph *g)
+{
+    sti_bayes_desc bayes = desc->bayes;
+    if (mode == STINT_EVAL) {
+        bayes.estimator = STI_ESTIMATOR_WEIGHT;
+        if (bayes.generator != STI_NORMAL_PHILOX)
+            bayes.generator = STI_NORMAL_ARS;
+    }
+    return sti_pass_bayes(g, &bayes, mode == STINT_TRAIN || desc->sampled);
+}
+
+/* Gradients of the loss, or of loss and divergence, whose runs are added up. */
+static stint_status append_gradients(const sti_network_desc *desc, sti_network *net)
+{
+    stint_graph *g = net->graph;
+    stint_value objective = find_output(g, "loss");
+    stint_status st = STINT_OK;
+    if (desc->bayes.samples > 0) {
+        sti_graph_keep_inputs(g);
+        net->adds = true;
+        st = sti_pass_bayes_loss(g, &desc->bayes, objective, &objective);
+    }
+    if (st == STINT_OK)
+        st = sti_pass_train(g, objective);
+    return st == STINT_OK && net->adds ? sti_pass_noise_again(g, NULL) : st;
+}
+
 stint_status sti_network_build(const sti_network_desc *desc, stint_mode mode,
                                int64_t images, sti_network *network)
 {
@@ -209,8 +249,13 @@ stint_status sti_network_build(const sti_network_desc *desc, stint_mode mode,
                        .context = desc->context,
                        .bounds = -1,
                        .weights = -1,
-                       .class_weights = -1};
+                       .class_weights = -1,
+                       .kl_weight = -1};
     stint_status st = stint_graph_create(mode, &net.graph);
+    if (st == STINT_OK && mode == STINT_EVAL && desc->sampled) {
+        sti_graph_sample(net.graph);
+        sti_graph_keep_inputs(net.graph); /* several networks see one batch */
+    }
     if (st == STINT_OK)
         st = desc->context ? append_text(desc, &net) : append_images(desc, mode, &net);
     if (st == STINT_OK)
@@ -219,18 +264,21 @@ stint_status sti_network_build(const sti_network_desc *desc, stint_mode mode,
         st = sti_pass_quantise(net.graph, STI_ROLE_FIXED,
                                desc->loss.reference->weight_bits);
     if (st == STINT_OK)
+        st = add_bayes(desc, mode, net.graph);
+    if (st == STINT_OK)
         st = sti_pass_prepare(net.graph);
     if (st == STINT_OK && desc->winograd && !desc->bf16)
         st = sti_pass_winograd(net.graph, NULL);
-    if (st == STINT_OK && mode == STINT_TRAIN) {
-        st = sti_pass_train(net.graph, find_output(net.graph, "loss"));
-    }
+    if (st == STINT_OK && mode == STINT_TRAIN)
+        st = append_gradients(desc, &net);
     if (st == STINT_OK && mode == STINT_TRAIN && desc->squares)
         st = append_squares(net.graph);
     if (st == STINT_OK && desc->bf16)
         st = sti_pass_precision(net.graph, NULL);
     if (st == STINT_OK && desc->constant && mode == STINT_EVAL && !desc->bf16)
         st = hold_weights(net.graph, desc->constant, desc->winograd);
+    if (st == STINT_OK && net.adds)
+        st = sti_pass_adds(net.graph, NULL);
     if (st == STINT_OK)
         st = sti_pass_standard(net.graph);
     if (st != STINT_OK) {
@@ -272,19 +320,12 @@ stint_status sti_network_check_bf16(const sti_network_desc *desc, int64_t images
     return st;
 }
 
-static stint_value find_input(const stint_graph *graph, const char *name)
-{
-    for (stint_value v = 0; v < sti_graph_value_count(graph); v++)
-        if (sti_graph_value(graph, v)->role == STI_ROLE_INPUT &&
-            strcmp(stint_value_name(graph, v), name) == 0)
-            return v;
-    return -1;
-}
-
 stint_status sti_network_pack(sti_network *network, const sti_pack_choice *choices,
                               int count, bool check)
 {
     stint_status st = sti_pass_pack(network->graph, choices, count, check, NULL);
+    if (st == STINT_OK && network->adds)
+        st = sti_pass_adds(network->graph, NULL);
     if (st == STINT_OK)
         st = sti_pass_standard(network->graph);
     if (st != STINT_OK)

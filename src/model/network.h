@@ -44,6 +44,9 @@ typedef struct sti_network_desc {
     bool bf16;                  /* activations, see sti_pass_precision */
     bool winograd;              /* where it fits, see sti_pass_winograd; not bf16 */
     int weight_bits;            /* of weights; 0: f32 */
+    sti_bayes_desc bayes;       /* of images: weights are drawn, see sti_pass_bayes */
+    bool sampled;               /* in use: weights are drawn and dropout drops, for many
+                                   runs of a batch; false: means, and no dropout */
     bool freeze_norm;           /* see sti_graph_freeze_norm */
     bool squares;               /* in training: |gradient|^2 is a metric */
     bool class_weights; /* in training: images count by the input of that name */
@@ -59,6 +62,8 @@ typedef struct sti_network {
     stint_value input, labels, bounds; /* bounds: -1, nothing is packed */
     stint_value weights;       /* of the parts of the loss, to be filled; -1: none */
     stint_value class_weights; /* [classes], likewise */
+    stint_value kl_weight;     /* what KL counts in the loss, likewise */
+    bool adds;                 /* its runs are added up, see sti_pass_adds */
     stint_value part[STI_LOSS_PARTS]; /* of the loss, without factors; -1: not there */
     /* Values that leave the graph. EVAL only: logits, probabilities. -1: none. Of text
      * there is the loss alone: the logits of a large vocabulary are never made whole.

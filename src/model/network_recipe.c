@@ -5,6 +5,7 @@
 
 #include "base/fail.h"
 #include "base/units.h"
+#include "model/bayes_section.h"
 #include "model/model_section.h"
 #include "model/quantise_section.h"
 
@@ -19,17 +20,36 @@ static bool is_bf16(const stint_recipe *recipe)
     return sti_recipe_says(recipe, "train.precision", "bf16");
 }
 
+sti_bayes_desc sti_recipe_bayes_desc(const stint_recipe *recipe)
+{
+    const sti_bayes_values *bayes = sti_bayes_section_of(recipe);
+    if (bayes->samples == 0)
+        return (sti_bayes_desc){0};
+    return (sti_bayes_desc){.samples = bayes->samples,
+                            .generator = bayes->generator,
+                            .estimator = bayes->estimator,
+                            .prior = bayes->prior,
+                            .deviation = (float)bayes->deviation,
+                            .narrow = (float)bayes->narrow,
+                            .wide_share = (float)bayes->wide_share,
+                            .sigma = (float)bayes->sigma};
+}
+
 sti_network_desc sti_recipe_network_desc(const stint_recipe *recipe)
 {
     const sti_model_values *model = sti_model_section_of(recipe);
-    return (sti_network_desc){.name = sti_recipe_network(recipe),
-                              .model = {.stem = (stint_stem)model->stem,
-                                        .width = model->width,
-                                        .depth = model->depth,
-                                        .dropout = (float)model->dropout},
-                              .weight_bits = (int)sti_quantise_section_of(recipe)->bits,
-                              .bf16 = is_bf16(recipe),
-                              .winograd = model->convolution == STI_CONVOLUTION_AUTO};
+    return (sti_network_desc){
+        .name = sti_recipe_network(recipe),
+        .model = {.stem = (stint_stem)model->stem,
+                  .width = model->width,
+                  .depth = model->depth,
+                  .dropout = (float)model->dropout,
+                  .activation = (stint_activation)model->activation,
+                  .input_bits = (int)model->input_bits},
+        .weight_bits = (int)sti_quantise_section_of(recipe)->bits,
+        .bayes = sti_recipe_bayes_desc(recipe),
+        .bf16 = is_bf16(recipe),
+        .winograd = model->convolution == STI_CONVOLUTION_AUTO};
 }
 
 int64_t sti_recipe_vocabulary(const stint_recipe *recipe)

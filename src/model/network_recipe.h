@@ -12,6 +12,9 @@ bool sti_recipe_is_text(const stint_recipe *recipe);
 /* A network of images, as it is used. Name and sizes live as long as the recipe. */
 sti_network_desc sti_recipe_network_desc(const stint_recipe *recipe);
 
+/* What [bayes] says; zeroed where it is not on. */
+sti_bayes_desc sti_recipe_bayes_desc(const stint_recipe *recipe);
+
 /* Tokens that a text's vocabulary is to have: model.vocabulary, or, of a model that was
  * published with one, that; 0: as the tokeniser has it. */
 int64_t sti_recipe_vocabulary(const stint_recipe *recipe);

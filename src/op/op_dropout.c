@@ -8,17 +8,21 @@
 typedef struct dropout_attr {
     float rate;
     int32_t layer;
+    int32_t images; /* that have one mask, repeated; 1: all elements have their own */
 } dropout_attr;
 
 static void run_dropout(const sti_call *call)
 {
     const dropout_attr *attr = call->node->attr;
     const sti_dropout_key key = {.seed = call->step->seed,
-                                 .step = call->step->step,
+                                 .step = call->step->step | call->step->sample << 40,
                                  .shard = call->step->shard,
                                  .layer = attr->layer};
-    sti_dropout_f32(call->team, &key, attr->rate, sti_op_out_count(call, 0),
-                    call->in[0], call->out[0]);
+    const int64_t each = sti_op_out_count(call, 0) / attr->images;
+    for (int64_t i = 0; i < attr->images; i++)
+        sti_dropout_f32(call->team, &key, attr->rate, each,
+                        (const float *)call->in[0] + i * each,
+                        (float *)call->out[0] + i * each);
 }
 
 static stint_status grad_dropout(stint_graph *g, const sti_node *node,
@@ -40,6 +44,8 @@ static void print_dropout(const sti_node *node, sti_text *out)
 {
     const dropout_attr *attr = node->attr;
     sti_text_printf(out, "rate %.9g layer %" PRId32, (double)attr->rate, attr->layer);
+    if (attr->images > 1)
+        sti_text_printf(out, " one mask for %" PRId32 " images", attr->images);
 }
 
 const sti_op sti_op_dropout = {
@@ -73,8 +79,10 @@ stint_value stint_dropout(stint_graph *g, stint_value x, float rate)
                                           "dropout: rate %g, wanted at least 0 and "
                                           "below 1",
                                           (double)rate));
-    if (stint_graph_mode(g) == STINT_EVAL || rate == 0.0f)
+    const bool sampled = sti_graph_sampled(g);
+    if ((stint_graph_mode(g) == STINT_EVAL && !sampled) || rate == 0.0f)
         return x;
-    const dropout_attr attr = {rate, next_layer(g)};
+    const int64_t images = sampled ? sti_graph_value(g, x)->shape.dim[0] : 1;
+    const dropout_attr attr = {rate, next_layer(g), (int32_t)images};
     return sti_op_add1(g, &sti_op_dropout, &attr, x);
 }

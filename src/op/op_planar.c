@@ -91,28 +91,30 @@ const sti_op sti_op_planar_to = {
 
 enum { X, PACKED, SCALE, SHIFT, RESIDUAL };
 
-sti_planar_plan sti_op_planar_plan(const sti_planar_conv_attr *a, const stint_shape *x,
-                                   int threads)
+sti_planar_shape sti_op_planar_shape(const sti_planar_conv_attr *a, int64_t h,
+                                     int64_t w)
 {
-    const sti_planar_shape shape = {
-        .n = a->n,
-        .h = x->dim[1],
-        .w = x->dim[2],
-        .channels = a->channels,
-        .filters = a->filters,
-        .kh = a->kh,
-        .kw = a->kw,
-        .stride = a->stride,
-        .pad = a->pad,
-        .oh = sti_conv_out_length(x->dim[1], a->kh, a->stride, a->pad),
-        .ow = sti_conv_out_length(x->dim[2], a->kw, a->stride, a->pad)};
-    return sti_planar_plan_of(&shape, &a->zeros, threads);
+    return (sti_planar_shape){.n = a->n,
+                              .h = h,
+                              .w = w,
+                              .channels = a->channels,
+                              .filters = a->filters,
+                              .kh = a->kh,
+                              .kw = a->kw,
+                              .stride = a->stride,
+                              .pad = a->pad,
+                              .pool = a->pool,
+                              .oh = sti_conv_out_length(h, a->kh, a->stride, a->pad),
+                              .ow = sti_conv_out_length(w, a->kw, a->stride, a->pad)};
 }
 
 static sti_planar_plan plan_of(const stint_graph *graph, const sti_node *node,
                                int threads)
 {
-    return sti_op_planar_plan(node->attr, sti_op_in_shape(graph, node, X), threads);
+    const sti_planar_conv_attr *a = node->attr;
+    const stint_shape *x = sti_op_in_shape(graph, node, X);
+    const sti_planar_shape shape = sti_op_planar_shape(a, x->dim[1], x->dim[2]);
+    return sti_planar_plan_of(&shape, &a->zeros, threads);
 }
 
 static stint_status check_rows(const stint_graph *graph, const sti_node *node,
@@ -151,8 +153,15 @@ static stint_status infer_conv(const stint_graph *graph, const sti_node *node,
     if (packed->dtype != STINT_U8 || stint_shape_bytes(packed) != p.weights_bytes)
         return sti_fail(STINT_E_INPUT, "planar_conv: weights of %s, wanted %zu bytes",
                         sti_shape_text(packed), p.weights_bytes);
+    if (a->pool && (!p.outer || p.shape.oh < 2 || p.shape.ow < 2))
+        return sti_fail(STINT_E_BUG, "planar_conv: pools what it cannot");
     out[0] = STINT_SHAPE(p.groups * a->filters, p.shape.oh, p.shape.ow, p.lanes);
-    return check_rows(graph, node, &out[0]);
+    st = check_rows(graph, node, &out[0]);
+    if (a->pool) {
+        out[0].dim[1] /= 2;
+        out[0].dim[2] /= 2;
+    }
+    return st;
 }
 
 static sti_cost cost_conv(const stint_graph *graph, const sti_node *node)
@@ -160,7 +169,8 @@ static sti_cost cost_conv(const stint_graph *graph, const sti_node *node)
     const sti_planar_conv_attr *a = node->attr;
     const stint_shape *y = sti_op_out_shape(graph, node, 0);
     sti_cost cost = sti_op_cost_bytes(graph, node, 0.0);
-    cost.flop = 2.0 * (double)a->zeros.kept * (double)(y->dim[1] * y->dim[2] * a->n);
+    const double pixels = (double)(y->dim[1] * y->dim[2] * a->n) * (a->pool ? 4 : 1);
+    cost.flop = 2.0 * (double)a->zeros.kept * pixels;
     return cost;
 }
 
@@ -187,9 +197,10 @@ static void print_conv(const sti_node *node, sti_text *out)
     const sti_planar_conv_attr *a = node->attr;
     sti_text_printf(out,
                     "%" PRId64 " x %" PRId64 " stride %" PRId64 " pad %" PRId64
-                    " kept %" PRId64 " of %" PRId64 "%s",
+                    " kept %" PRId64 " of %" PRId64 "%s%s",
                     a->kh, a->kw, a->stride, a->pad, a->zeros.kept,
-                    a->kh * a->kw * a->channels * a->filters, a->relu ? " relu" : "");
+                    a->kh * a->kw * a->channels * a->filters, a->relu ? " relu" : "",
+                    a->pool ? " pool" : "");
 }
 
 const sti_op sti_op_planar_conv = {

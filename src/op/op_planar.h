@@ -25,11 +25,12 @@ typedef struct sti_planar_conv_attr {
     int64_t n, channels, filters, kh, kw, stride, pad;
     sti_planar_zeros zeros; /* of the weights */
     int64_t relu;
+    int64_t pool; /* as in sti_planar_shape; without a residual of that shape */
 } sti_planar_conv_attr;
 extern const sti_op sti_op_planar_conv;
-/* The plan of such a node for a planar x. */
-sti_planar_plan sti_op_planar_plan(const sti_planar_conv_attr *attr,
-                                   const stint_shape *x, int threads);
+/* Its shape on images of h x w. */
+sti_planar_shape sti_op_planar_shape(const sti_planar_conv_attr *attr, int64_t h,
+                                     int64_t w);
 stint_value sti_op_add_planar_conv(stint_graph *g, const sti_planar_conv_attr *attr,
                                    const stint_value in[5]);
 

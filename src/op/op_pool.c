@@ -7,6 +7,7 @@
 
 #include "kernel/conv/conv.h"
 #include "kernel/pool/pool.h"
+#include "op/op_pool.h"
 #include "op/op_priv.h"
 
 typedef struct pool_attr {
@@ -187,6 +188,13 @@ const sti_op sti_op_max_pool = {
     .run = {[STI_CPU] = run_max_pool},
     .print = print_pool,
 };
+
+bool sti_op_is_max_pool_by_two(const sti_node *node)
+{
+    const pool_attr *attr = node->attr;
+    return node->op == &sti_op_max_pool && attr->size == 2 && attr->stride == 2 &&
+           attr->pad == 0;
+}
 
 /* in: dy, index. */
 static stint_status infer_max_unpool(const stint_graph *graph, const sti_node *node,

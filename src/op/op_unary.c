@@ -1,7 +1,8 @@
 /* Functions of one number, applied to every element: y = f(x). Gradient rules use y
  * where that saves keeping x, and are made of ordinary operators, so they can be
  * differentiated again. The gradients of SiLU and GELU are one kernel each, and are
- * themselves differentiated through their expansions. */
+ * themselves differentiated through their expansions. The sign has one that training
+ * can use: that of x where |x| = x y is at most 1. */
 #include "op/op_unary_row.h"
 
 #define gradient_square     stint_scale(g, stint_mul(g, d, x), 2.0f)
@@ -15,6 +16,15 @@
 #define gradient_tanh \
     stint_mul(g, d, stint_add_scalar(g, sti_op_negate(g, stint_square(g, y)), 1.0f))
 #define gradient_sigmoid stint_mul(g, d, stint_sub(g, y, stint_square(g, y)))
+#define gradient_sign    stint_mul(g, d, within_one(g, stint_mul(g, x, y)))
+
+/* 1 where size is at most 1, else 0. */
+static stint_value within_one(stint_graph *g, stint_value size)
+{
+    const stint_value sign =
+        stint_sign(g, stint_add_scalar(g, sti_op_negate(g, size), 1.0f));
+    return stint_add_scalar(g, stint_scale(g, sign, 0.5f), 0.5f);
+}
 
 STI_UNARY_GRAD(square)
 STI_UNARY_GRAD(sqrt)
@@ -26,6 +36,7 @@ STI_UNARY_GRAD(cos)
 STI_UNARY_GRAD(tanh)
 STI_UNARY_GRAD(sigmoid)
 STI_UNARY_GRAD(softplus)
+STI_UNARY_GRAD(sign)
 
 #define gradient_silu sti_op_add2(g, &sti_op_silu_grad, NULL, d, x)
 #define gradient_gelu sti_op_add2(g, &sti_op_gelu_grad, NULL, d, x)
@@ -79,6 +90,7 @@ STI_UNARY_ROW_FLAGS(silu, "silu", STI_OP_INPLACE_0 | STI_OP_CHEAP, STI_UNARY_SIL
 STI_UNARY_ROW_FLAGS(gelu, "gelu", STI_OP_INPLACE_0 | STI_OP_CHEAP, STI_UNARY_GELU,
                     .grad = grad_gelu)
 STI_UNARY_ROW(softplus, STI_UNARY_SOFTPLUS, .grad = grad_softplus)
+STI_UNARY_ROW(sign, STI_UNARY_SIGN, .grad = grad_sign)
 
 #define GRAD_ROW(row, kind)                                                      \
     static void run_##row(const sti_call *call)                                  \
@@ -125,3 +137,4 @@ BUILDER(sigmoid)
 BUILDER(silu)
 BUILDER(gelu)
 BUILDER(softplus)
+BUILDER(sign)

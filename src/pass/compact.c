@@ -11,6 +11,7 @@
 #include "base/fail.h"
 #include "op/op_norm_slots.h"
 #include "op/op_planar.h"
+#include "op/op_pool.h"
 #include "pass/pass_priv.h"
 
 typedef struct compacter {
@@ -105,22 +106,47 @@ static const sti_node *norm_behind(const compacter *c, const sti_node *conv)
                : NULL;
 }
 
-static sti_planar_conv_attr describe(const compacter *c, const sti_node *conv)
+/* What the kernels say of the weights, of images of h x w. */
+static sti_planar_plan look(const compacter *c, const sti_node *node, int64_t h,
+                            int64_t w, sti_planar_conv_attr *a)
+{
+    const sti_planar_shape shape = sti_op_planar_shape(a, h, w);
+    if (!sti_planar_look(&shape, row_of(c, node->in[1])->data, &a->zeros))
+        sti_graph_fail(c->graph, STINT_E_MEMORY);
+    return sti_planar_plan_of(&shape, &a->zeros, 1);
+}
+
+/* The pooling that alone reads a value and can be taken into an epilogue, or NULL. */
+static const sti_node *pool_behind(const compacter *c, stint_value y)
+{
+    const stint_shape *shape = &row_of(c, y)->shape;
+    const sti_node *pool = c->uses.count[y] == 1 ? c->uses.first[y] : NULL;
+    return pool && sti_op_is_max_pool_by_two(pool) && shape->dim[1] > 1 &&
+                   shape->dim[2] > 1
+               ? pool
+               : NULL;
+}
+
+/* pool: NULL, or what is taken into the epilogue if the kernels can. */
+static sti_planar_plan describe(const compacter *c, const sti_node *conv,
+                                const sti_node *pool, sti_planar_conv_attr *a)
 {
     const sti_conv2d_attr *attr = conv->attr;
     const stint_shape *w = &row_of(c, conv->in[1])->shape;
-    sti_planar_conv_attr a = {.n = row_of(c, conv->in[0])->shape.dim[0],
-                              .channels = w->dim[2],
-                              .filters = w->dim[3],
-                              .kh = w->dim[0],
-                              .kw = w->dim[1],
-                              .stride = attr->stride,
-                              .pad = attr->pad,
-                              .relu = attr->relu};
-    if (!sti_planar_look(row_of(c, conv->in[1])->data, a.kh, a.kw, a.channels,
-                         a.filters, &a.zeros))
-        sti_graph_fail(c->graph, STINT_E_MEMORY);
-    return a;
+    const stint_shape *x = &row_of(c, conv->in[0])->shape;
+    *a = (sti_planar_conv_attr){.n = x->dim[0],
+                                .channels = w->dim[2],
+                                .filters = w->dim[3],
+                                .kh = w->dim[0],
+                                .kw = w->dim[1],
+                                .stride = attr->stride,
+                                .pad = attr->pad,
+                                .relu = attr->relu};
+    const sti_planar_plan plan = look(c, conv, x->dim[1], x->dim[2], a);
+    if (!pool || !plan.outer)
+        return plan;
+    a->pool = 1;
+    return look(c, conv, x->dim[1], x->dim[2], a);
 }
 
 /* The weights of a convolution or a dense layer, packed. */
@@ -154,13 +180,15 @@ static void add_norm(compacter *c, const sti_node *norm, stint_value *scale,
 /* norm: NULL, or what is taken into the epilogue. */
 static void add_conv(compacter *c, const sti_node *conv, const sti_node *norm)
 {
-    sti_planar_conv_attr attr = describe(c, conv);
     const sti_conv2d_attr *old = conv->attr;
+    const sti_node *last = norm ? norm : conv;
+    const sti_node *pool = pool_behind(c, last->out[0]);
+    sti_planar_conv_attr attr;
+    const sti_planar_plan plan = describe(c, conv, pool, &attr);
     stint_value in[5] = {planar_of(c, conv->in[0]), -1, STI_NO_INPUT, STI_NO_INPUT,
                          STI_NO_INPUT};
     if (in[0] < 0 || sti_graph_status(c->graph) != STINT_OK)
         return;
-    const sti_planar_plan plan = sti_op_planar_plan(&attr, &row_of(c, in[0])->shape, 1);
     in[1] = add_packed(c, conv, &plan);
     if (old->has_bias)
         in[3] = conv->in[2];
@@ -171,7 +199,8 @@ static void add_conv(compacter *c, const sti_node *conv, const sti_node *norm)
         if (n->has_residual)
             in[4] = planar_of(c, norm->in[RESIDUAL]);
     }
-    const sti_node *last = norm ? norm : conv;
+    if (attr.pool)
+        last = pool;
     move(c, conv, last->out[0], sti_op_add_planar_conv(c->graph, &attr, in));
     c->layers++;
 }
@@ -209,12 +238,9 @@ static void add_dense(compacter *c, sti_node *node)
     stint_value in[5] = {
         sti_op_add_planar_from(g, stint_reshape(g, node->in[0], &pixel)), -1,
         STI_NO_INPUT, old->has_bias ? node->in[2] : STI_NO_INPUT, STI_NO_INPUT};
-    if (!sti_planar_look(row_of(c, node->in[1])->data, 1, 1, attr.channels,
-                         attr.filters, &attr.zeros))
-        sti_graph_fail(g, STINT_E_MEMORY);
+    const sti_planar_plan plan = look(c, node, 1, 1, &attr);
     if (in[0] < 0 || sti_graph_status(g) != STINT_OK)
         return;
-    const sti_planar_plan plan = sti_op_planar_plan(&attr, &row_of(c, in[0])->shape, 1);
     in[1] = add_packed(c, node, &plan);
     stint_value v = sti_op_add_planar_conv(g, &attr, in);
     if (v >= 0)
@@ -278,7 +304,9 @@ static void turn_back(compacter *c, sti_node *node)
 
 static void visit(compacter *c, sti_node *node)
 {
-    if (is_chosen(c, node)) {
+    if (node->n_out > 0 && is_moved(c, node->out[0])) {
+        return; /* a pooling that an epilogue has taken */
+    } else if (is_chosen(c, node)) {
         if (norm_behind(c, node))
             c->waiting[node->out[0]] = node;
         else

@@ -55,7 +55,7 @@ static stint_status run_node(stint_graph *graph, const sti_node *node,
 {
     const size_t bytes =
         node->op->scratch_bytes ? node->op->scratch_bytes(graph, node, 1) : 0;
-    const sti_step step = {0, 0, 0};
+    const sti_step step = {0};
     void *scratch = sti_alloc(bytes, "constant");
     if (!scratch)
         return STINT_E_MEMORY;

@@ -75,6 +75,38 @@ stint_status sti_pass_saved_bytes(const stint_graph *graph, size_t *bytes_out);
  */
 stint_status sti_pass_quantise(stint_graph *graph, sti_role role, int bits);
 
+/* ---- weights that are drawn (bayes.c, noise_again.c) ---- */
+
+typedef enum sti_estimator { STI_ESTIMATOR_WEIGHT, STI_ESTIMATOR_LOCAL } sti_estimator;
+
+/* What a Bayesian network is, of [bayes]. All zero: an ordinary network. */
+typedef struct sti_bayes_desc {
+    int64_t samples; /* runs of a micro-batch in training; 0: not Bayesian */
+    int generator;   /* sti_normal_generator */
+    int estimator;   /* sti_estimator */
+    int prior;       /* sti_prior_kind */
+    float deviation, narrow, wide_share;
+    float sigma; /* that every weight begins with */
+} sti_bayes_desc;
+
+/* Give every weight (PARAM) of a convolution or dense layer a spread, a parameter
+ * NAME.rho, and let whatever reads the weight read noise(mu, rho); with the local
+ * estimator the outputs of its layer are drawn instead. draw false: the spreads are
+ * there, and mu is used as it is. Before the gradient and the standard pipeline, as
+ * sti_pass_quantise. Nothing where desc->samples is 0. */
+stint_status sti_pass_bayes(stint_graph *graph, const sti_bayes_desc *desc, bool draw);
+/* The loss that is trained: `loss` plus the scalar input "kl_weight" times the
+ * divergence of all weights that sti_pass_bayes gave spreads to. */
+stint_status sti_pass_bayes_loss(stint_graph *graph, const sti_bayes_desc *desc,
+                                 stint_value loss, stint_value *objective_out);
+/* After the gradient: what still reads drawn weights in the backward half reads those
+ * that noise_grad makes again, so that one layer's live at a time. */
+stint_status sti_pass_noise_again(stint_graph *graph, sti_pass_note *note);
+/* Results that several runs of the graph add up in their blocks, as sti_step.add says:
+ * those that no node with STI_OP_ADDS makes leave through add_up. Before the standard
+ * pipeline. */
+stint_status sti_pass_adds(stint_graph *graph, sti_pass_note *note);
+
 /* What becomes of a value of the forward half until the backward half reads it. */
 typedef enum sti_form {
     STI_FORM_KEEP,

@@ -98,6 +98,15 @@ static stint_status claim_result(sti_plan *plan, const sti_output *output)
     return STINT_OK;
 }
 
+/* Further runs read the same inputs. */
+static void keep_inputs(sti_plan *plan)
+{
+    const int32_t last = sti_graph_node_count(plan->graph) - 1;
+    for (int32_t v = 0; v < sti_graph_value_count(plan->graph); v++)
+        if (sti_graph_value(plan->graph, v)->role == STI_ROLE_INPUT)
+            plan->allocation[v].last = last;
+}
+
 /* Spread what was found out about roots to those that share their bytes. */
 static void spread_roots(sti_plan *plan)
 {
@@ -141,6 +150,8 @@ stint_status sti_plan_lifetimes(sti_plan *plan)
         drop_unread(plan, sti_graph_node(graph, n), read);
     for (int32_t i = 0; i < sti_graph_output_count(graph) && status == STINT_OK; i++)
         status = claim_result(plan, &sti_graph_outputs(graph)[i]);
+    if (sti_graph_inputs_kept(graph))
+        keep_inputs(plan);
     spread_roots(plan);
     sti_free(read);
     return status;

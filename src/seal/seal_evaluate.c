@@ -15,7 +15,8 @@ enum { CALLS_A_THREAD = 1 };
 typedef struct evaluator {
     const sti_evaluation *e;
     sti_waves waves;
-    int64_t width;  /* words of a ciphertext */
+    int64_t width; /* words of a ciphertext */
+    int64_t call_cells;
     uint32_t *slot; /* [slots][width] */
     uint8_t *scratch;
     size_t scratch_bytes; /* of a thread */
@@ -28,26 +29,35 @@ static uint32_t *slot_of(const evaluator *v, int64_t wire)
     return v->slot + v->waves.slot[wire] * v->width;
 }
 
-/* Cells 8 piece to 8 piece + 7 of the wave; lanes without one repeat the first. */
-static void run_eight(void *arg, int64_t piece, int worker)
+/* Cells of a call: eight, or as many as leave no thread without work. */
+static int64_t cells_a_call(int64_t cells, int threads)
+{
+    const int64_t share = (cells + threads - 1) / threads;
+    return share < LANES ? share : LANES;
+}
+
+/* A piece is a call. Where it takes lanes of which some have no cell, these repeat the
+ * first. */
+static void run_call(void *arg, int64_t piece, int worker)
 {
     const evaluator *v = arg;
     const sti_circuit *c = v->e->circuit;
     const int64_t base = 1 + c->input_bits, begin = sti_clock_ns();
-    const int64_t left = v->waves.cells - LANES * piece;
-    const int64_t lanes = left < LANES ? left : LANES;
+    const int64_t first = v->call_cells * piece, left = v->waves.cells - first;
+    const int64_t cells = left < v->call_cells ? left : v->call_cells;
+    const int64_t lanes = cells > STI_BOOTSTRAP_FEW ? LANES : cells;
     uint32_t *sum = v->sum + worker * LANES * v->width;
-    for (int64_t g = 0; g < LANES; g++) {
-        const sti_cell *cell =
-            &c->cell[v->waves.cell[LANES * piece + (g < lanes ? g : 0)]];
+    for (int64_t g = 0; g < lanes; g++) {
+        const sti_cell *cell = &c->cell[v->waves.cell[first + (g < cells ? g : 0)]];
         const uint32_t *in[STI_CELL_INPUTS] = {NULL};
         for (int i = 0; i < sti_cell_row_of((sti_cell_kind)cell->kind)->inputs; i++)
             in[i] = slot_of(v, cell->in[i] >> 1);
         sti_cell_sum(v->e->key->set, cell, in, sum + g * v->width);
     }
-    sti_bootstrap(v->e->key, sum, sum, v->scratch + (size_t)worker * v->scratch_bytes);
-    for (int64_t g = 0; g < lanes; g++)
-        memcpy(slot_of(v, base + v->waves.cell[LANES * piece + g]), sum + g * v->width,
+    sti_bootstrap(v->e->key, lanes, sum, sum,
+                  v->scratch + (size_t)worker * v->scratch_bytes);
+    for (int64_t g = 0; g < cells; g++)
+        memcpy(slot_of(v, base + v->waves.cell[first + g]), sum + g * v->width,
                (size_t)v->width * 4);
     v->busy_ns[worker] += sti_clock_ns() - begin;
 }
@@ -63,7 +73,9 @@ static stint_status run_waves(evaluator *v)
                             "stopped after %lld of %lld bootstraps; nothing was "
                             "written",
                             (long long)done, (long long)e->circuit->cells);
-        sti_team_run(e->team, (v->waves.cells + LANES - 1) / LANES, run_eight, v);
+        v->call_cells = cells_a_call(v->waves.cells, e->team->threads);
+        sti_team_run(e->team, (v->waves.cells + v->call_cells - 1) / v->call_cells,
+                     run_call, v);
         done += v->waves.cells;
         sti_waves_done(&v->waves);
         if (e->progress)
@@ -148,10 +160,15 @@ stint_status sti_seal_walk(const sti_circuit *circuit, int threads, bool by_leve
     if (st != STINT_OK)
         return st;
     while (sti_waves_next(&waves)) {
-        const int64_t calls = (waves.cells + LANES - 1) / LANES;
-        facts_out->calls += calls;
-        facts_out->narrow += waves.cells % LANES != 0;
-        facts_out->rounds += (calls + threads - 1) / threads;
+        const int64_t size = cells_a_call(waves.cells, threads);
+        facts_out->calls += (waves.cells + size - 1) / size;
+        facts_out->narrow +=
+            size < LANES ? (waves.cells + size - 1) / size : waves.cells % LANES != 0;
+        /* A wave has at most a full call for each thread. */
+        if (size > STI_BOOTSTRAP_FEW)
+            facts_out->rounds++;
+        else
+            facts_out->ones += size;
         sti_waves_done(&waves);
     }
     facts_out->slots = waves.slots;

@@ -27,8 +27,10 @@ stint_status sti_seal_evaluate(const sti_evaluation *e, const sti_ciphertexts *i
 
 /* What a walk through the waves tells. */
 typedef struct sti_wave_facts {
-    int64_t slots, calls, narrow; /* calls of eight lanes; those that are not full */
-    int64_t rounds;               /* calls one after another on `threads` threads */
+    int64_t slots, calls, narrow; /* calls; those of fewer than eight cells */
+    /* One after another on `threads` threads: calls that take eight lanes, and cells
+     * that are done one by one. */
+    int64_t rounds, ones;
 } sti_wave_facts;
 stint_status sti_seal_walk(const sti_circuit *circuit, int threads, bool by_levels,
                            sti_wave_facts *facts_out);

@@ -182,7 +182,7 @@ static void check_eight(checker *c, sti_cell_kind kind, double *squares,
         want[g] = sti_cell_table(kind) >> row & 1;
         sti_cell_sum(c->key->set, &cell, in, c->sum + g * width);
     }
-    sti_bootstrap(c->eval, c->sum, c->sum, c->scratch);
+    sti_bootstrap(c->eval, STI_BOOTSTRAP_LANES, c->sum, c->sum, c->scratch);
     for (int g = 0; g < STI_BOOTSTRAP_LANES; g++) {
         const uint32_t phase = sti_seal_phase(c->key, c->sum + g * width);
         const double error =

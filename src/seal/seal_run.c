@@ -159,14 +159,14 @@ static stint_status plan_circuit(const stint_seal_plan_desc *desc,
     sti_circuit_shape shape;
     sti_wave_facts facts;
     sti_account account;
-    double call_s = 0;
+    double eight_s = 0, one_s = 0;
     int threads;
     stint_status st = sti_seal_set_find(desc->set ? desc->set : "p128", &set);
     STI_TRY(st);
     STI_TRY(sti_threads_choose(desc->threads, &threads, NULL));
     STI_TRY(sti_circuit_measure(circuit, NULL, &shape));
     STI_TRY(sti_seal_walk(circuit, threads, desc->by_levels, &facts));
-    STI_TRY(sti_bootstrap_measure(set, &call_s));
+    STI_TRY(sti_bootstrap_measure(set, &eight_s, &one_s));
     sti_seal_account(circuit, set, threads, facts.slots, &account);
     *r = (stint_seal_plan_result){
         .bootstraps = circuit->cells,
@@ -174,7 +174,7 @@ static stint_status plan_circuit(const stint_seal_plan_desc *desc,
         .key_bytes = sti_seal_eval_file_bytes(set),
         .input_bytes = 4 * circuit->input_bits,
         .peak_bytes = account.total_bytes,
-        .seconds = (double)facts.rounds * call_s,
+        .seconds = (double)facts.rounds * eight_s + (double)facts.ones * one_s,
         .fail_log2 = program_fail_log2(&shape, set),
         .narrow_share =
             facts.calls > 0 ? (double)facts.narrow / (double)facts.calls : 0};

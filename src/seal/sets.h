@@ -14,7 +14,8 @@ typedef struct sti_seal_set {
     int n;                  /* dimension of the ciphertexts of bits */
     int k, size;            /* polynomials of a key, and their coefficients (2^x) */
     int levels, bits;       /* digits of the external product, in base 2^bits;
-                               (k + 1)^2 levels is a multiple of 8 */
+                               (k + 1)^2 levels is a multiple of 8, and k + 1 is 2,
+                               4, 6 or 8 */
     int ks_levels, ks_bits; /* digits of the key switch */
     double sd, poly_sd;     /* deviation of fresh noise */
     double security_bits;   /* by the lattice estimator; 0: none */

@@ -3,7 +3,6 @@
 #include <math.h>
 
 #include "base/fail.h"
-#include "base/team.h"
 #include "infer/eval_run.h"
 #include "infer/evaluate.h"
 #include "train/recipe_inputs.h"
@@ -123,13 +122,10 @@ static stint_status choose_sets(const stint_model_file *model,
 }
 
 stint_status sti_judge_open(stint_model_file *model, const stint_recipe *recipe,
-                            sti_judge *j)
+                            int threads, sti_judge *j)
 {
-    const char *why;
-    *j = (sti_judge){.classes = model->network.model.classes};
+    *j = (sti_judge){.classes = model->network.model.classes, .threads = threads};
     stint_status st;
-    STI_TRY(sti_threads_choose((int)sti_run_section_of(recipe)->threads, &j->threads,
-                               &why));
     STI_TRY(choose_sets(model, recipe, j));
     if (j->judging.count < 2)
         STI_TRY(sti_fail(STINT_E_INPUT,
@@ -167,6 +163,12 @@ stint_status sti_judge_ask(const sti_judge *j, stint_model_file *model,
     sti_free(judging);
     sti_free(reporting);
     return st;
+}
+
+stint_status sti_judge_answers(const sti_judge *j, stint_model_file *model,
+                               int32_t *answer)
+{
+    return answer_all(j, &j->judging, model, answer);
 }
 
 void sti_judge_fini(sti_judge *j)

@@ -34,9 +34,13 @@ typedef struct sti_verdict {
 /* Ask the model itself. STINT_E_INPUT: no images to judge by, or none that are the
  * model's. On failure sti_judge_fini is still to be called. */
 stint_status sti_judge_open(stint_model_file *model, const stint_recipe *recipe,
-                            sti_judge *judge);
+                            int threads, sti_judge *judge);
 stint_status sti_judge_ask(const sti_judge *judge, stint_model_file *model,
                            sti_verdict *verdict_out);
+/* The model's answers to the images of the judging set; [judging.count]. Of halves
+ * every second one judges, the first among them. */
+stint_status sti_judge_answers(const sti_judge *judge, stint_model_file *model,
+                               int32_t *answer_out);
 void sti_judge_fini(sti_judge *judge); /* a zeroed one is fine */
 
 #endif

@@ -6,7 +6,7 @@
 
 #include "base/fail.h"
 #include "base/file.h"
-#include "base/search.h"
+#include "base/team.h"
 #include "base/units.h"
 #include "shrink/shrinker.h"
 #include "train/job.h"
@@ -18,8 +18,6 @@
 /* Without convolutions of 3 x 3. */
 #define FAST_SCHEME_ROWS "structure(auto,align=16)"
 
-#define WIDTH         0.005 /* of a bracket that is narrow enough */
-#define USED          0.95  /* of a size that is allowed: enough */
 #define USUAL_SAMPLES 10
 
 /* ---- the recipe ---- */
@@ -136,10 +134,11 @@ static stint_status check_network(const sti_shrinker *s)
     const stint_status st =
         sti_shrink_create_projection(s->recipe, &s->model->single, true, &projection);
     sti_projection_destroy(projection);
-    if (st == STINT_OK && sti_scheme_has(&s->scheme, STI_SCHEME_LOWRANK))
+    if (st == STINT_OK && sti_scheme_has(&s->scheme, STI_SCHEME_LOWRANK) &&
+        sti_shrink_times(s->desc))
         sti_log(STINT_LOG_WARNING,
-                "scheme: products of lowrank are kept multiplied out, so they save no "
-                "bytes and no time yet");
+                "scheme: products of lowrank save bytes, but are computed with "
+                "multiplied out, so they save no time");
     return st;
 }
 
@@ -177,15 +176,18 @@ static stint_status check_folder(const sti_shrinker *s)
     return STINT_OK;
 }
 
-static stint_status open_shrinker(const stint_recipe *recipe,
-                                  const stint_shrink_desc *desc, sti_shrinker *s)
+stint_status sti_shrink_open(const stint_recipe *recipe, const stint_shrink_desc *desc,
+                             sti_shrinker *s)
 {
     const char *start = sti_train_section_of(recipe)->start;
-    *s = (sti_shrinker){.recipe = recipe, .desc = desc};
+    const char *why;
     stint_status st;
+    *s = (sti_shrinker){.recipe = recipe, .desc = desc};
     s->arena = sti_arena_create("shrink");
     if (!s->arena)
         return STINT_E_MEMORY;
+    STI_TRY(sti_threads_choose((int)sti_run_section_of(recipe)->threads, &s->threads,
+                               &why));
     s->most = desc->samples > 0 ? desc->samples : USUAL_SAMPLES;
     if (s->most > STI_SAMPLES_MAX)
         s->most = STI_SAMPLES_MAX;
@@ -203,7 +205,7 @@ out:
     return st;
 }
 
-static void close_shrinker(sti_shrinker *s)
+void sti_shrink_close(sti_shrinker *s)
 {
     sti_guess_fini(&s->guess);
     sti_judge_fini(&s->judge);
@@ -212,205 +214,43 @@ static void close_shrinker(sti_shrinker *s)
     sti_arena_destroy(s->arena);
 }
 
-/* ---- searches ---- */
-
-static uint64_t seed_of(const sti_shrinker *s, int repeat)
-{
-    return (uint64_t)sti_train_section_of(s->recipe)->seed + (uint64_t)repeat;
-}
-
-/* How much of what may be lost is left: the least of the limits on answers. */
-static double slack(const sti_shrinker *s, const sti_sample *sample)
-{
-    const stint_shrink_desc *d = s->desc;
-    const double drop = s->judge.base_accuracy - sample->facts.accuracy;
-    const double of_drop = d->limits_drop ? d->accuracy_drop - drop : (double)INFINITY;
-    const double of_mismatch = d->limits_mismatch
-                                   ? d->mismatch - sample->facts.mismatch_rate
-                                   : (double)INFINITY;
-    return of_drop < of_mismatch ? of_drop : of_mismatch;
-}
-
-static stint_status try_share(void *user, double share, int repeat, double *value,
-                              double *deviation)
-{
-    sti_shrinker *s = user;
-    int number;
-    /* Six digits stand in the scheme, so they are the share. */
-    share = round(share * 1e6) / 1e6;
-    stint_status st = sti_sample_take(s, share, seed_of(s, repeat), &number);
-    if (st != STINT_OK)
-        return st;
-    *value = slack(s, &s->sample[number]);
-    *deviation = s->sample[number].deviation;
-    return STINT_OK;
-}
-
-/* The largest share whose answers keep the limits. */
-static stint_status search_answers(sti_shrinker *s, int samples)
-{
-    const sti_search_desc desc = {
-        .low = 0, .high = STI_SHARE_MAX, .width = WIDTH, .samples = samples};
-    sti_search_result found;
-    stint_status (*const ways[])(const sti_search_desc *, sti_search_fn *, void *,
-                                 sti_search_result *) = {
-        [STINT_SHRINK_SEARCH_BISECT] = sti_search_bisect,
-        [STINT_SHRINK_SEARCH_BAYES] = sti_search_bayes,
-        [STINT_SHRINK_SEARCH_GRID] = sti_search_grid};
-    const stint_status st = ways[s->desc->search](&desc, try_share, s, &found);
-    s->low = found.low;
-    s->high = found.high;
-    return st;
-}
-
-/* Shares whose file is as large as is allowed, once trained: training changes how many
- * bytes the numbers take, so the guess is corrected by what the sample before took. */
-static stint_status search_size(sti_shrinker *s)
-{
-    const double allowed = (double)s->desc->size_bytes;
-    double aim = allowed;
-    int64_t least;
-    stint_status st = sti_guess_bytes(&s->guess, STI_SHARE_MAX, NULL, &least, NULL);
-    for (int i = 0; i < s->most && st == STINT_OK; i++) {
-        const int before = s->count;
-        double share;
-        int64_t guessed;
-        int number;
-        st = sti_guess_share(&s->guess, STI_SHARE_MAX, aim, &share);
-        share = ceil(share * 1e6) / 1e6;
-        if (st == STINT_OK)
-            st = sti_guess_bytes(&s->guess, share, NULL, &guessed, NULL);
-        if (st == STINT_OK)
-            st = sti_sample_take(s, share, seed_of(s, 0), &number);
-        if (st != STINT_OK)
-            return st;
-        const double bytes = (double)s->sample[number].facts.bytes;
-        if (bytes <= allowed && (bytes >= USED * allowed || share == 0))
-            break;
-        if (s->count == before)
-            break; /* the share that was tried already: nothing nearer is left */
-        aim = fmax((double)guessed * 0.5 * (1 + USED) * allowed / bytes, (double)least);
-    }
-    return st;
-}
-
-/* The times of a model do not follow from its share by a rule: halving again, by what
- * is measured. */
-static stint_status try_latency(void *user, double share, int repeat, double *value,
-                                double *deviation)
-{
-    sti_shrinker *s = user;
-    int number;
-    /* (The search looks for the last that holds, and times fall with the share.) */
-    share = round((STI_SHARE_MAX - share) * 1e6) / 1e6;
-    stint_status st = sti_sample_take(s, share, seed_of(s, repeat), &number);
-    *deviation = 0;
-    if (st == STINT_OK)
-        *value = sti_sample_fits(s, &s->sample[number]) ? 1 : -1;
-    return st;
-}
-
-static stint_status search_latency(sti_shrinker *s)
-{
-    const sti_search_desc desc = {
-        .low = 0, .high = STI_SHARE_MAX, .width = 0.02, .samples = s->most};
-    sti_search_result found;
-    return sti_search_bisect(&desc, try_latency, s, &found);
-}
-
-static bool limits_answers(const stint_shrink_desc *d)
-{
-    return d->limits_drop || d->limits_mismatch;
-}
-
-static bool any_met(const sti_shrinker *s)
-{
-    for (int i = 0; i < s->count; i++)
-        if (s->sample[i].facts.met)
-            return true;
-    return false;
-}
-
-static stint_status search(sti_shrinker *s)
-{
-    const stint_shrink_desc *d = s->desc;
-    stint_status st = STINT_OK;
-    int number;
-    if (!sti_scheme_is_automatic(&s->scheme))
-        return sti_sample_take(s, 0, seed_of(s, 0), &number);
-    if (d->size_bytes > 0)
-        st = search_size(s);
-    else if (d->latency_s > 0 || d->latency_share > 0)
-        st = search_latency(s);
-    if (st != STINT_OK || !limits_answers(d) || any_met(s) || s->count >= s->most)
-        return st;
-    return search_answers(s, s->most - s->count);
-}
-
-/* ---- the choice ---- */
-
-/* Size and latency over their limits: the larger of the ratios. */
-static double excess(const sti_shrinker *s, const sti_sample *sample)
-{
-    const stint_shrink_desc *d = s->desc;
-    const double ms = sample->facts.latency_ms;
-    double most = 0;
-    if (d->size_bytes > 0)
-        most = (double)sample->facts.bytes / (double)d->size_bytes;
-    if (d->latency_s > 0)
-        most = fmax(most, ms / (1000 * d->latency_s));
-    if (d->latency_share > 0)
-        most = fmax(most, ms / (d->latency_share * sample->ms));
-    return most;
-}
-
-/* Is a the better one? What keeps all limits comes first, then what keeps size and
- * latency, or is nearest to them, then what keeps the answers. */
-static bool is_better(const sti_shrinker *s, const sti_sample *a, const sti_sample *b)
-{
-    const stint_shrink_desc *d = s->desc;
-    const bool hard = d->size_bytes > 0 || d->latency_s > 0 || d->latency_share > 0;
-    if (a->facts.met != b->facts.met)
-        return a->facts.met;
-    if (sti_sample_fits(s, a) != sti_sample_fits(s, b))
-        return sti_sample_fits(s, a);
-    if (!sti_sample_fits(s, a))
-        return excess(s, a) < excess(s, b);
-    if (hard)
-        return a->facts.accuracy > b->facts.accuracy;
-    if (!a->facts.met)
-        return slack(s, a) > slack(s, b);
-    if (d->objective == STINT_SHRINK_OBJECTIVE_LATENCY)
-        return a->facts.latency_ms < b->facts.latency_ms;
-    return a->facts.bytes < b->facts.bytes;
-}
-
-static const sti_sample *choose(const sti_shrinker *s)
-{
-    const sti_sample *best = &s->sample[0];
-    for (int i = 1; i < s->count; i++)
-        if (is_better(s, &s->sample[i], best))
-            best = &s->sample[i];
-    return best;
-}
-
 /* ---- the whole ---- */
+
+/* What either of two kinds of limits allows: the smallest sample whose answers keep
+ * theirs, and the best answers of what keeps size and latency. */
+static void say_either(const sti_shrinker *s, sti_text *out)
+{
+    const stint_shrink_desc *d = s->desc;
+    const sti_sample *good = NULL, *small = NULL;
+    for (int i = 0; i < s->count; i++) {
+        const sti_sample *x = &s->sample[i];
+        if (sti_sample_answers(s, x) && (!good || x->facts.bytes < good->facts.bytes))
+            good = x;
+        if (sti_sample_fits(s, x) &&
+            (!small || x->facts.accuracy > small->facts.accuracy))
+            small = x;
+    }
+    if (good && (d->limits_drop || d->limits_mismatch)) {
+        sti_text_printf(out, "; the answers asked for are kept by a file of %s",
+                        sti_bytes_text((size_t)good->facts.bytes));
+        if (sti_shrink_times(d))
+            sti_text_printf(out, " and %.3g ms", good->facts.latency_ms);
+    }
+    if (small && (d->size_bytes > 0 || sti_shrink_times(d)))
+        sti_text_printf(out,
+                        "; within the size or latency asked for %.2f points are lost",
+                        100 * (s->judge.base_accuracy - small->facts.accuracy));
+}
 
 /* Limits that nothing kept: with what comes nearest, and what either allows. */
 static stint_status refuse(const sti_shrinker *s, const stint_shrink_result *r)
 {
-    const stint_shrink_desc *d = s->desc;
     sti_text words = {0};
     sti_text_printf(&words, "%s and %.2f points lost", sti_bytes_text((size_t)r->bytes),
                     100 * r->accuracy_drop);
     if (!isnan(r->latency_ms))
         sti_text_printf(&words, ", %.3g ms", r->latency_ms);
-    if (d->limits_drop && d->size_bytes > 0)
-        for (int i = 0; i < s->count; i++)
-            if (sti_sample_answers(s, &s->sample[i]))
-                sti_text_printf(&words, "; %.2f points are kept by a file of %s",
-                                100 * d->accuracy_drop,
-                                sti_bytes_text((size_t)s->sample[i].facts.bytes));
+    say_either(s, &words);
     const stint_status st = sti_fail(
         STINT_E_BUDGET,
         "shrink: no sample keeps every limit; the nearest is in %s: %s; allow more, or "
@@ -428,17 +268,18 @@ stint_status stint_shrink(const stint_recipe *recipe, const stint_shrink_desc *d
     if (!s)
         return STINT_E_MEMORY;
     stint_status st;
-    STI_TRY(open_shrinker(recipe, desc, s));
+    STI_TRY(sti_shrink_open(recipe, desc, s));
     STI_TRY(check_folder(s));
-    STI_TRY(sti_judge_open(s->model, s->recipe, &s->judge));
-    STI_TRY(search(s));
-    const sti_sample *best = choose(s);
+    STI_TRY(sti_judge_open(s->model, s->recipe, s->threads, &s->judge));
+    STI_TRY(sti_shrink_read_times(s));
+    STI_TRY(sti_shrink_search(s));
+    const sti_sample *best = sti_shrink_choose(s);
     STI_TRY(sti_shrink_finish(s, best, result));
     STI_TRY(sti_shrink_write_page(s, result));
     if (!best->facts.met)
         st = refuse(s, result);
 out:
-    close_shrinker(s);
+    sti_shrink_close(s);
     sti_free(s);
     return st;
 }
@@ -450,61 +291,4 @@ void stint_shrink_fini(stint_shrink_result *result)
     result->samples = NULL;
     result->layers = NULL;
     result->sample_count = result->layer_count = 0;
-}
-
-/* ---- planning ---- */
-
-static const double plan_shares[] = {0,    0.1,  0.2,  0.3,  0.4,   0.5,  0.6,
-                                     0.7,  0.75, 0.8,  0.85, 0.9,   0.92, 0.94,
-                                     0.95, 0.96, 0.97, 0.98, 0.985, 0.99, 0.995};
-
-static stint_status guess_all(sti_shrinker *s, stint_shrink_plan_result *r)
-{
-    const bool automatic = sti_scheme_is_automatic(&s->scheme);
-    const int count = automatic ? (int)(sizeof plan_shares / sizeof plan_shares[0]) : 1;
-    stint_status st = STINT_OK;
-    for (int i = 0; i < count && st == STINT_OK; i++) {
-        stint_shrink_guess *g = &r->guesses[r->guess_count++];
-        g->sparsity = plan_shares[i];
-        st = sti_guess_bytes(&s->guess, g->sparsity, NULL, &g->bytes, &g->nonzeros);
-    }
-    r->samples = automatic ? s->most : 1;
-    return st;
-}
-
-static stint_status count_steps(const sti_shrinker *s, int64_t *steps)
-{
-    const sti_train_values *train = sti_train_section_of(s->recipe);
-    int64_t images, epoch;
-    stint_status st = sti_job_count_images(s->recipe, &images);
-    if (st != STINT_OK)
-        return st;
-    if (sti_shrink_chooses(s->recipe) && train->validation <= 0)
-        images -= images / 10; /* what a sample holds out */
-    epoch = train->batch > 0 && images >= train->batch ? images / train->batch : 1;
-    *steps = sti_shrink_steps(s->recipe, epoch,
-                              train->steps > 0 ? train->steps : train->epochs * epoch);
-    return STINT_OK;
-}
-
-stint_status stint_shrink_plan(const stint_recipe *recipe,
-                               const stint_shrink_desc *desc,
-                               stint_shrink_plan_result *result)
-{
-    sti_shrinker *s = sti_alloc(sizeof *s, "shrink");
-    *result = (stint_shrink_plan_result){.guess_count = 0};
-    if (!s)
-        return STINT_E_MEMORY;
-    stint_status st;
-    STI_TRY(open_shrinker(recipe, desc, s));
-    snprintf(result->scheme, sizeof result->scheme, "%s", s->scheme_text);
-    snprintf(result->method, sizeof result->method, "%s",
-             sti_shrink_method_name(s->recipe));
-    result->base_bytes = s->model->parameters * (int64_t)sizeof(float);
-    STI_TRY(guess_all(s, result));
-    STI_TRY(count_steps(s, &result->sample_steps));
-out:
-    close_shrinker(s);
-    sti_free(s);
-    return st;
 }

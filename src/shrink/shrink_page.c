@@ -31,6 +31,105 @@ static void add_figures(const stint_shrink_result *r, sti_text *out)
     sti_page_figures_end(out);
 }
 
+/* ---- curves ---- */
+
+typedef double figure_of(const stint_shrink_sample *sample);
+
+static double accuracy_of(const stint_shrink_sample *sample)
+{
+    return 100 * sample->accuracy;
+}
+
+static double kib_of(const stint_shrink_sample *sample)
+{
+    return (double)sample->bytes / 1024;
+}
+
+static double ms_of(const stint_shrink_sample *sample)
+{
+    return sample->latency_ms;
+}
+
+/* The sample of the next larger share (of one share the next seed), or NULL. */
+static const stint_shrink_sample *after(const stint_shrink_result *r,
+                                        const stint_shrink_sample *last)
+{
+    const stint_shrink_sample *next = NULL;
+    for (int i = 0; i < r->sample_count; i++) {
+        const stint_shrink_sample *s = &r->samples[i];
+        const bool later = !last || s->sparsity > last->sparsity ||
+                           (s->sparsity == last->sparsity && s->seed > last->seed);
+        if (later && (!next || s->sparsity < next->sparsity ||
+                      (s->sparsity == next->sparsity && s->seed < next->seed)))
+            next = s;
+    }
+    return next;
+}
+
+/* A figure of the samples by share, and a level to be held against it from one share to
+ * another; NaN: none. */
+static void add_curve(const stint_shrink_result *r, const char *title,
+                      const char *label, const char *unit, figure_of *figure,
+                      const char *level_label, double level, double from, double to,
+                      sti_text *out)
+{
+    sti_series samples, line;
+    if (r->sample_count < 2 || !sti_series_init(&samples))
+        return;
+    if (!sti_series_init(&line)) {
+        sti_series_fini(&samples);
+        return;
+    }
+    for (const stint_shrink_sample *s = after(r, NULL); s; s = after(r, s))
+        sti_series_add(&samples,
+                       &(sti_series_point){.x = s->sparsity, .value = {figure(s)}});
+    if (!isnan(level)) {
+        sti_series_add(&line, &(sti_series_point){.x = from, .value = {level}});
+        sti_series_add(&line, &(sti_series_point){.x = to, .value = {level}});
+    }
+    const sti_chart_line lines[] = {{.series = &samples,
+                                     .x_scale = 1,
+                                     .y_scale = 1,
+                                     .colour = STI_PAGE_FIRST,
+                                     .label = label,
+                                     .mark = STI_CHART_DOTTED_CURVE},
+                                    {.series = &line,
+                                     .x_scale = 1,
+                                     .y_scale = 1,
+                                     .colour = STI_PAGE_SECOND,
+                                     .label = level_label,
+                                     .mark = STI_CHART_DOTTED_CURVE}};
+    sti_chart_add(out, &(sti_chart){.title = title,
+                                    .x_label = "share",
+                                    .unit = unit,
+                                    .line = lines,
+                                    .lines = isnan(level) ? 1 : 2,
+                                    .y_max = STI_SERIES_NONE});
+    sti_series_fini(&samples);
+    sti_series_fini(&line);
+}
+
+static void add_curves(const sti_shrinker *s, const stint_shrink_result *r,
+                       sti_text *out)
+{
+    const stint_shrink_desc *d = s->desc;
+    const bool bracket = d->limits_drop && r->bracket[1] > r->bracket[0];
+    const double floor =
+        d->limits_drop ? 100 * (r->base_accuracy - d->accuracy_drop) : (double)NAN;
+    const double limit = d->latency_s > 0       ? 1000 * d->latency_s
+                         : d->latency_share > 0 ? d->latency_share * r->base_ms
+                                                : (double)NAN;
+    add_curve(r, "Accuracy by the share removed", "accuracy", " %", accuracy_of,
+              bracket ? "limit, where the bracket is" : "limit", floor,
+              bracket ? r->bracket[0] : 0, bracket ? r->bracket[1] : 1, out);
+    add_curve(r, "Size of the file", "size", " KiB", kib_of, "limit",
+              d->size_bytes > 0 ? (double)d->size_bytes / 1024 : (double)NAN, 0, 1,
+              out);
+    if (sti_shrink_times(d))
+        add_curve(r, "Time of a batch", "time", " ms", ms_of, "limit", limit, 0, 1,
+                  out);
+}
+
 /* ---- samples ---- */
 
 static void add_sample(const stint_shrink_sample *sample, sti_text *out)
@@ -49,42 +148,8 @@ static void add_sample(const stint_shrink_sample *sample, sti_text *out)
     sti_table_row_end(out);
 }
 
-/* Accuracy by share; a point a sample, in the order of the shares. */
-static void add_curve(const stint_shrink_result *r, sti_text *out)
-{
-    sti_series series;
-    if (r->sample_count < 2 || !sti_series_init(&series)) {
-        return;
-    }
-    double last = -1;
-    for (int k = 0; k < r->sample_count; k++) {
-        const stint_shrink_sample *next = NULL;
-        for (int i = 0; i < r->sample_count; i++)
-            if (r->samples[i].sparsity > last &&
-                (!next || r->samples[i].sparsity < next->sparsity))
-                next = &r->samples[i];
-        if (!next)
-            break;
-        last = next->sparsity;
-        sti_series_add(&series,
-                       &(sti_series_point){.x = last, .value = {next->accuracy}});
-    }
-    const sti_chart_line line = {.series = &series,
-                                 .x_scale = 1,
-                                 .y_scale = 100,
-                                 .colour = STI_PAGE_FIRST,
-                                 .label = "accuracy",
-                                 .mark = STI_CHART_DOTTED_CURVE};
-    sti_chart_add(out, &(sti_chart){.title = "Accuracy by the share removed",
-                                    .x_label = "share",
-                                    .unit = " %",
-                                    .line = &line,
-                                    .lines = 1,
-                                    .y_max = STI_SERIES_NONE});
-    sti_series_fini(&series);
-}
-
-static void add_samples(const stint_shrink_result *r, sti_text *out)
+static void add_samples(const sti_shrinker *s, const stint_shrink_result *r,
+                        sti_text *out)
 {
     static const sti_table_column columns[] = {{.name = "share", .number = true},
                                                {.name = "seed", .number = true},
@@ -100,48 +165,104 @@ static void add_samples(const stint_shrink_result *r, sti_text *out)
                       "%.4f, which does not or was not tried.",
                       r->bracket[0], r->bracket[1]);
     sti_page_columns_begin(out);
-    add_curve(r, out);
+    add_curves(s, r, out);
+    sti_page_columns_end(out);
     sti_page_card_begin(out);
     sti_table_begin(out, columns, 7);
     for (int i = 0; i < r->sample_count; i++)
         add_sample(&r->samples[i], out);
     sti_table_end(out);
     sti_page_card_end(out);
-    sti_page_columns_end(out);
     sti_page_section_end(out);
 }
 
 /* ---- layers ---- */
 
-static void add_layer(const stint_shrink_layer *l, sti_text *out)
+static double largest(double a, double b)
 {
-    sti_table_row(out);
-    sti_table_words(out, l->name, l->form);
-    sti_table_number(out, "%" PRId64, l->weights);
-    sti_table_number(out, "%" PRId64, l->nonzeros);
-    sti_table_bytes(out, 4.0 * (double)l->weights);
-    sti_table_bytes(out, l->bytes);
-    sti_table_number(out, "%.3g ms", l->base_ms);
-    sti_table_number(out, "%.3g ms", l->ms);
-    sti_table_row_end(out);
+    return isnan(a) || b > a ? b : a;
 }
 
-static void add_layers(const stint_shrink_result *r, sti_text *out)
+/* Bars of every layer before and after, beside one another. */
+static void add_bytes(const stint_shrink_result *r, sti_text *out)
+{
+    static const sti_table_column columns[3] = {
+        {.name = "layer"},
+        {.name = "float32", .number = true, .key = true, .colour = STI_PAGE_FIRST},
+        {.name = "file", .number = true, .key = true, .colour = STI_PAGE_SECOND}};
+    double most = 0;
+    for (int i = 0; i < r->layer_count; i++)
+        most = largest(most, 4.0 * (double)r->layers[i].weights);
+    sti_page_card_begin(out);
+    sti_table_begin_barred(out, columns);
+    for (int i = 0; i < r->layer_count; i++) {
+        const stint_shrink_layer *l = &r->layers[i];
+        sti_table_row(out);
+        sti_table_words(out, l->name, NULL);
+        sti_table_bytes(out, 4.0 * (double)l->weights);
+        sti_table_bytes(out, l->bytes);
+        sti_table_bars(out, 4.0 * (double)l->weights, l->bytes, most);
+        sti_table_row_end(out);
+    }
+    sti_table_end(out);
+    sti_page_card_end(out);
+}
+
+static void add_times(const stint_shrink_result *r, sti_text *out)
+{
+    static const sti_table_column columns[3] = {
+        {.name = "layer"},
+        {.name = "before", .number = true, .key = true, .colour = STI_PAGE_FIRST},
+        {.name = "after", .number = true, .key = true, .colour = STI_PAGE_SECOND}};
+    double most = 0;
+    for (int i = 0; i < r->layer_count; i++)
+        most = largest(largest(most, r->layers[i].base_ms), r->layers[i].ms);
+    sti_page_card_begin(out);
+    sti_table_begin_barred(out, columns);
+    for (int i = 0; i < r->layer_count; i++) {
+        const stint_shrink_layer *l = &r->layers[i];
+        sti_table_row(out);
+        sti_table_words(out, l->name, NULL);
+        sti_table_number(out, "%.3g ms", l->base_ms);
+        sti_table_number(out, "%.3g ms", l->ms);
+        sti_table_bars(out, l->base_ms, l->ms, most);
+        sti_table_row_end(out);
+    }
+    sti_table_end(out);
+    sti_page_card_end(out);
+}
+
+static void add_forms(const stint_shrink_result *r, sti_text *out)
 {
     static const sti_table_column columns[] = {{.name = "layer"},
                                                {.name = "weights", .number = true},
                                                {.name = "not zero", .number = true},
-                                               {.name = "float32", .number = true},
-                                               {.name = "in the file", .number = true},
-                                               {.name = "time before", .number = true},
-                                               {.name = "after", .number = true}};
-    sti_page_section(out, "Layers");
+                                               {.name = "of 100", .number = true}};
     sti_page_card_begin(out);
-    sti_table_begin(out, columns, 7);
-    for (int i = 0; i < r->layer_count; i++)
-        add_layer(&r->layers[i], out);
+    sti_table_begin(out, columns, 4);
+    for (int i = 0; i < r->layer_count; i++) {
+        const stint_shrink_layer *l = &r->layers[i];
+        sti_table_row(out);
+        sti_table_words(out, l->name, l->form);
+        sti_table_number(out, "%" PRId64, l->weights);
+        sti_table_number(out, "%" PRId64, l->nonzeros);
+        sti_table_number(out, "%.1f",
+                         l->weights > 0 ? 100 * (double)l->nonzeros / (double)l->weights
+                                        : 0);
+        sti_table_row_end(out);
+    }
     sti_table_end(out);
     sti_page_card_end(out);
+}
+
+static void add_layers(const stint_shrink_result *r, sti_text *out)
+{
+    sti_page_section(out, "Layers: bytes, and time of a batch");
+    sti_page_columns_begin(out);
+    add_bytes(r, out);
+    add_times(r, out);
+    sti_page_columns_end(out);
+    add_forms(r, out);
     sti_page_section_end(out);
 }
 
@@ -162,8 +283,10 @@ stint_status sti_shrink_write_page(const sti_shrinker *s, const stint_shrink_res
     sti_page_begin(out, "Stint: a smaller model", r->scheme);
     sti_page_lead(out, lead);
     add_figures(r, out);
-    add_samples(r, out);
+    add_samples(s, r, out);
     add_layers(r, out);
+    sti_shrink_add_shapes(&s->shapes, out);
+    st = sti_shrink_add_changed(s, &page);
     sti_page_end(out, NULL);
-    return sti_page_file_close(&page, sti_page_file_flush(&page));
+    return sti_page_file_close(&page, st == STINT_OK ? sti_page_file_flush(&page) : st);
 }

@@ -1,16 +1,17 @@
 /* The end of a search: the chosen file in its place, and what is to be said of it. */
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/fail.h"
 #include "base/file.h"
-#include "codec/weight_find.h"
 #include "codec/weights.h"
 #include "shrink/shrinker.h"
+#include "store/model_export.h"
 #include "train/shrink_recipe.h"
 
-enum { FILE_BYTES_MAX = 1 << 30 };
+enum { FILE_BYTES_MAX = 1 << 30, ROUNDS = 25 };
 
 static stint_status copy_file(const char *from, const char *to)
 {
@@ -28,13 +29,15 @@ static stint_status copy_file(const char *from, const char *to)
 static void say_form(const sti_weight_form *f, char *out, size_t size)
 {
     sti_text words = {0};
+    if (f->rank > 0)
+        sti_text_printf(&words, "product of rank %" PRId64 ", ", f->rank);
     if (f->whole_columns)
         sti_text_add(&words, "outputs, ");
     if (f->kernels)
         sti_text_add(&words, "kernels, ");
     if (f->patterns > 0)
         sti_text_printf(&words, "%d shapes, ", f->patterns);
-    if (f->elements)
+    if (f->elements && f->rank == 0)
         sti_text_add(&words, "single weights, ");
     if (f->number == STI_WEIGHT_INT)
         sti_text_printf(&words, "int%d", f->bits);
@@ -46,35 +49,62 @@ static void say_form(const sti_weight_form *f, char *out, size_t size)
 
 typedef struct lister {
     const stint_model_file *model;
+    sti_tensor_file *run; /* of the sample's training, which has factors of products */
+    sti_arena *arena;
     sti_weights_writer *writer;
     stint_shrink_layer *layer;
     int count;
+    sti_shrink_shapes *shapes;
 } lister;
 
-static stint_status describe(lister *l, const sti_value_row *row, float *x,
-                             float *scale)
+/* The shape of every kernel that is left, of a layer that has few. */
+static void count_shapes(sti_shrink_shapes *shapes, const sti_weight_form *f,
+                         const float *x)
+{
+    const int64_t kernels = f->patterns > 0 ? f->channels * f->columns : 0;
+    for (int64_t k = 0; k < kernels; k++) {
+        unsigned taps = 0;
+        int i = 0;
+        for (int t = 0; t < (int)f->taps; t++)
+            taps |= (unsigned)(x[t * kernels + k] != 0) << t;
+        while (i < shapes->count && shapes->shape[i] != taps)
+            i++;
+        if (taps == 0 || i == STI_WEIGHT_PATTERNS_MAX)
+            continue;
+        shapes->shape[i] = (uint16_t)taps;
+        shapes->kernels[i]++;
+        shapes->count += i == shapes->count;
+    }
+}
+
+static stint_status describe(lister *l, const sti_value_row *row)
 {
     const sti_tensor_row *tensor = sti_tensor_file_find(l->model->file, row->name);
     stint_shrink_layer *layer = &l->layer[l->count++];
+    sti_compact_factors factors;
+    sti_weight weight;
     double bits = 0;
+    stint_status st;
     if (!tensor || tensor->type != STI_TENSOR_F32)
         return sti_fail(STINT_E_BUG, "shrink: no weights of %s", row->name);
-    stint_status st = sti_tensor_file_read(l->model->file, tensor, x);
-    if (st != STINT_OK)
-        return st;
-    sti_weight weight = {.form =
-                             sti_weight_form_find(tensor->rank, tensor->dim, x, scale),
-                         .x = x,
-                         .scale = scale};
-    st = sti_weights_writer_add(l->writer, row->name, &weight, &bits);
+    float *x = sti_arena_alloc(l->arena, tensor->bytes + 1);
+    if (!x)
+        return STINT_E_MEMORY;
+    STI_TRY(sti_tensor_file_read(l->model->file, tensor, x));
+    STI_TRY(sti_compact_find_factors(l->arena, l->run, tensor, &factors));
+    STI_TRY(sti_compact_describe(l->arena, tensor->rank, tensor->dim, x,
+                                 factors.rank > 0 ? &factors : NULL, &weight));
+    STI_TRY(sti_weights_writer_add(l->writer, row->name, &weight, &bits));
     *layer = (stint_shrink_layer){.weights = stint_shape_count(&row->shape),
                                   .bytes = bits / 8,
                                   .ms = (double)NAN,
                                   .base_ms = (double)NAN};
     snprintf(layer->name, sizeof layer->name, "%s", row->name);
     say_form(&weight.form, layer->form, sizeof layer->form);
+    count_shapes(l->shapes, &weight.form, x);
     for (int64_t i = 0; i < layer->weights; i++)
         layer->nonzeros += x[i] != 0;
+out:
     return st;
 }
 
@@ -87,18 +117,9 @@ static stint_status list_layers(lister *l)
 {
     const stint_graph *g = l->model->single.graph;
     stint_status st = STINT_OK;
-    for (int32_t v = 0; v < sti_graph_value_count(g) && st == STINT_OK; v++) {
-        const sti_value_row *row = sti_graph_value(g, v);
-        if (!is_layer(row))
-            continue;
-        const int64_t count = stint_shape_count(&row->shape);
-        float *x = sti_alloc_array(count, sizeof *x, "weights");
-        float *scale = sti_alloc_array(row->shape.dim[row->shape.rank - 1],
-                                       sizeof *scale, "scales");
-        st = x && scale ? describe(l, row, x, scale) : STINT_E_MEMORY;
-        sti_free(x);
-        sti_free(scale);
-    }
+    for (int32_t v = 0; v < sti_graph_value_count(g) && st == STINT_OK; v++)
+        if (is_layer(sti_graph_value(g, v)))
+            st = describe(l, sti_graph_value(g, v));
     return st;
 }
 
@@ -110,15 +131,17 @@ static int count_layers(const stint_graph *g)
     return count;
 }
 
-static stint_status add_layers(const sti_shrinker *s, stint_model_file *model,
-                               stint_shrink_result *r)
+static stint_status add_layers(sti_shrinker *s, const sti_sample *best,
+                               stint_model_file *model, stint_shrink_result *r)
 {
-    lister l = {.model = model};
+    lister l = {
+        .model = model, .arena = sti_arena_create("layers"), .shapes = &s->shapes};
     const int count = count_layers(model->single.graph);
     stint_status st;
     r->layers = l.layer = sti_alloc_array(count, sizeof *r->layers, "layers");
-    if (!r->layers)
-        return STINT_E_MEMORY;
+    if (!r->layers || !l.arena)
+        STI_TRY(STINT_E_MEMORY);
+    STI_TRY(sti_tensor_file_open(best->dense_path, &l.run));
     STI_TRY(sti_weights_writer_create(&l.writer));
     STI_TRY(list_layers(&l));
     r->layer_count = l.count;
@@ -126,10 +149,12 @@ static stint_status add_layers(const sti_shrinker *s, stint_model_file *model,
         r->weights += l.layer[i].weights;
         r->nonzeros += l.layer[i].nonzeros;
     }
-    STI_TRY(sti_shrink_measure(s, model, &r->latency_ms, &r->base_ms, r->layers,
+    STI_TRY(sti_shrink_measure(s, model, ROUNDS, &r->latency_ms, &r->base_ms, r->layers,
                                r->layer_count));
 out:
     sti_weights_writer_destroy(l.writer);
+    sti_tensor_file_close(l.run);
+    sti_arena_destroy(l.arena);
     return st;
 }
 
@@ -149,7 +174,7 @@ static stint_status fill(const sti_shrinker *s, const sti_sample *best,
                          stint_shrink_result *r)
 {
     sti_text scheme = {0};
-    stint_status st = sti_sample_scheme(s, best->facts.sparsity, &scheme);
+    stint_status st = sti_sample_scheme(s, best->share, &scheme);
     if (st == STINT_OK)
         snprintf(r->scheme, sizeof r->scheme, "%s", scheme.data);
     sti_text_fini(&scheme);
@@ -172,7 +197,7 @@ static stint_status fill(const sti_shrinker *s, const sti_sample *best,
     return st;
 }
 
-stint_status sti_shrink_finish(const sti_shrinker *s, const sti_sample *best,
+stint_status sti_shrink_finish(sti_shrinker *s, const sti_sample *best,
                                stint_shrink_result *r)
 {
     stint_model_file *model = NULL;
@@ -182,7 +207,11 @@ stint_status sti_shrink_finish(const sti_shrinker *s, const sti_sample *best,
     STI_TRY(fill(s, best, r));
     snprintf(r->weights_sha256, sizeof r->weights_sha256, "%s", model->weights_sha256);
     STI_TRY(add_samples(s, r));
-    STI_TRY(add_layers(s, model, r));
+    STI_TRY(add_layers(s, best, model, r));
+    if (sti_shrink_times(s->desc)) { /* what decided is told */
+        r->latency_ms = best->facts.latency_ms;
+        r->base_ms = best->ms;
+    }
 out:
     stint_model_close(model);
     return st;

@@ -3,7 +3,9 @@
  *
  * A model file holds the network's parameters and states under their names. A pruned
  * one also has a mask a pruned tensor ("mask.<name>", bit i % 8 of byte i / 8 is 1
- * where element i is trained). A checkpoint also has the optimiser's moments
+ * where element i is trained), and one with a weight that is a product its thin factors
+ * ("product.left.<name>" [rows * rank], "product.right.<name>" [rank * columns]). A
+ * checkpoint also has the optimiser's moments
  * ("optimizer.0.<name>"), the bounds of packed activations ("error.bounds"), the state
  * of the weights of a loss against a reference ("loss.state"), what compressed sums owe
  * ("net.residuals") and the position (store/position.h). Everything that a run's future
@@ -15,6 +17,8 @@
 #include "store/position.h"
 
 #define STI_TENSOR_MASK     "mask." /* and the name of a parameter */
+#define STI_TENSOR_LEFT     "product.left." /* likewise; see above */
+#define STI_TENSOR_RIGHT    "product.right."
 #define STI_TENSOR_MOMENT_0 "optimizer.0."
 #define STI_TENSOR_MOMENT_1 "optimizer.1."
 #define STI_TENSOR_SHADOW_0 "shrink.0."

@@ -162,6 +162,17 @@ bool sti_compact_planar_pays(const sti_compact_tensor *t)
            (t->dim[2] <= COLOURS || (t->dim[2] >= WIDE && 3 * kept <= count));
 }
 
+void sti_compact_choose_planar(sti_compact_tensor *tensors, int64_t count)
+{
+    bool any = false;
+    for (int64_t i = 0; i < count; i++) {
+        tensors[i].planar = sti_compact_planar_pays(&tensors[i]);
+        any |= tensors[i].planar && (tensors[i].rank == 2 || tensors[i].dim[2] > 4);
+    }
+    for (int64_t i = 0; i < count && !any; i++)
+        tensors[i].planar = false;
+}
+
 stint_status sti_compact_make(const sti_tensor_text *texts, int64_t text_count,
                               const sti_compact_tensor *tensors, int64_t count,
                               sti_text *out, sti_compact_sizes *sizes)

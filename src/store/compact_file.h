@@ -39,6 +39,10 @@ typedef struct sti_compact_sizes {
  * is the same wherever the file is written. */
 bool sti_compact_planar_pays(const sti_compact_tensor *tensor);
 
+/* Say of each whether it is; none of them where only first layers would be, which alone
+ * make nothing faster. */
+void sti_compact_choose_planar(sti_compact_tensor *tensors, int64_t count);
+
 /* The bytes of a file, appended to `out`. texts: those of a model file
  * (store/model_meta.h), STI_META_RECIPE among them as it stands there and
  * STI_META_WEIGHTS, which must be the hash of the tensors as they are given. sizes:

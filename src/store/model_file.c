@@ -136,6 +136,7 @@ static stint_status read_recipe(stint_model_file *m)
         return STINT_OK; /* sizes come from the file */
     m->network.model = of_recipe.model;
     m->network.weight_bits = of_recipe.weight_bits;
+    m->network.bayes = of_recipe.bayes;
     const char *numerics = text_of(m, STI_META_NUMERICS);
     const bool older =
         numerics && strcmp(numerics, "1") == 0; /* knew direct sums only */
@@ -264,6 +265,7 @@ typedef struct loader {
     const char *scope; /* that the network's names have in front, NULL: none */
     sti_sha256 *hash;  /* of what is only checked */
     const sti_classifier *skips; /* which is left as it is; NULL: nothing is */
+    bool begins; /* a training: spreads that the model does not have stay as they are */
 } loader;
 
 static stint_status load_tensor(void *user, const sti_value_row *value,
@@ -274,6 +276,8 @@ static stint_status load_tensor(void *user, const sti_value_row *value,
     const char *name = l->scope ? value->name + strlen(l->scope) + 1 : value->name;
     const sti_tensor_row *row = sti_tensor_file_find(f, name);
     if (l->skips && sti_classifier_has(l->skips, value))
+        return STINT_OK;
+    if (l->begins && !row && sti_graph_is_spread(value))
         return STINT_OK;
     if (!row || row->type != STI_TENSOR_F32 || row->rank != value->shape.rank ||
         memcmp(row->dim, value->shape.dim, (size_t)row->rank * sizeof row->dim[0]) != 0)
@@ -374,7 +378,8 @@ static bool has_value(const stint_graph *g, const sti_value_row *wanted)
     return false;
 }
 
-/* Has `there` every parameter and state of `here`, but for those of the classifier? */
+/* Has `there` every parameter and state of `here`, but for those of the classifier, and
+ * for spreads, which a training can begin anew or leave behind? */
 static bool fits_into(const sti_network *here, const sti_network *there,
                       const sti_classifier *classifier)
 {
@@ -382,7 +387,7 @@ static bool fits_into(const sti_network *here, const sti_network *there,
         const sti_value_row *row = sti_graph_value(here->graph, v);
         if ((row->role == STI_ROLE_PARAM || row->role == STI_ROLE_STATE) &&
             !(classifier && sti_classifier_has(classifier, row)) &&
-            !has_value(there->graph, row))
+            !sti_graph_is_spread(row) && !has_value(there->graph, row))
             return false;
     }
     return true;
@@ -417,6 +422,7 @@ stint_status sti_model_start(const stint_model_file *model,
     if (st == STINT_OK)
         st = load_all((loader){.model = model,
                                .wants = desc->name,
+                               .begins = true,
                                .skips = new_classifier ? &classifier : NULL},
                       network, params, states);
     sti_classifier_fini(&classifier);
@@ -453,6 +459,7 @@ stint_status sti_model_load_reference(const stint_model_file *model,
 }
 
 typedef struct fixed_hash {
+    const sti_tensor_file *file;
     const sti_network *network;
     const char *fixed; /* the block */
     sti_sha256 hash;
@@ -466,6 +473,9 @@ static stint_status hash_fixed(void *user, const sti_value_row *of,
     const stint_graph *g = h->network->graph;
     const size_t skip = sizeof STI_REFERENCE_SCOPE;
     (void)allocation;
+    if (sti_graph_is_spread(of)) /* stays in the file */
+        return sti_tensor_file_add_finite_sha256(
+            h->file, sti_tensor_file_find(h->file, of->name), &h->hash);
     for (int32_t v = 0; v < sti_graph_value_count(g); v++) {
         const sti_value_row *row = sti_graph_value(g, v);
         if (row->role == STI_ROLE_FIXED && strcmp(row->name + skip, of->name) == 0)
@@ -479,7 +489,7 @@ void sti_model_reference_sha256(const stint_model_file *model,
                                 const sti_network *network, const void *fixed,
                                 char hex_out[65])
 {
-    fixed_hash h = {.network = network, .fixed = fixed};
+    fixed_hash h = {.file = model->file, .network = network, .fixed = fixed};
     sti_sha256_init(&h.hash);
     sti_network_each(&model->single, STI_ROLE_PARAM, hash_fixed, &h);
     sti_network_each(&model->single, STI_ROLE_STATE, hash_fixed, &h);

@@ -145,7 +145,7 @@ static stint_status add_points(output *o, const sti_svm_model *m)
         const int64_t row = m->order ? m->order[i] : i;
         for (int64_t c = 0; c < m->coefs; c++)
             add_number(o, c > 0 ? " " : "", m->coef[c * x->rows + i]);
-        /* Of a precomputed kernel a point's number is all that is asked for. */
+        /* A point of a precomputed kernel is asked for its number alone. */
         const int64_t end = m->function.kind == STI_GRAM_PRECOMPUTED
                                 ? x->start[row] + 1
                                 : x->start[row + 1];

@@ -95,7 +95,13 @@ static void measure_tiles(const sti_svm_train_desc *d, sti_svm_plan *plan,
     plan->stored = 0;
     for (int64_t a = 0; a < plan->ranges; a++) {
         const int64_t rows = plan->ranges > 1 ? count[a] : plan->points;
-        plan->stored += sti_triangle_values(rows, sti_band_count(rows), 0);
+        sti_band_range own = {0, sti_band_count(rows)};
+        if (d->comm && plan->ranges == 1)
+            own = sti_kernel_product_bands(rows, sti_comm_size(d->comm),
+                                           sti_comm_rank(d->comm));
+        plan->first_band = own.first;
+        plan->stored += sti_triangle_values(rows, own.end, 0) -
+                        sti_triangle_values(rows, own.first, 0);
         for (int64_t b = 0; b < a; b++) {
             const int64_t values =
                 sti_rectangle_values(count[a], count[b], sti_band_count(count[a]), 0);
@@ -186,7 +192,7 @@ static void add_parts(const sti_svm_train_desc *d, sti_svm_plan *plan, keeping k
     plan->threads = keep.workers > 1 ? 1 : d->threads;
     const sti_svm_machine_parts m = sti_svm_machine_bytes(
         &source, (sti_svm_machine_size){plan->largest, plan->columns, plan->rank,
-                                        keep.crossing, plan->threads});
+                                        keep.crossing, plan->threads, NULL});
     sti_account *a = &plan->account;
     *a = (sti_account){0};
     sti_account_add(a, "table", "rows as they were read", d->table->bytes);

@@ -229,7 +229,7 @@ static void add_matrix(const findings *f, sti_text *out)
     sti_table_end(out);
 }
 
-/* Of many classes: what each is taken for most often beside itself. */
+/* What each of many classes is taken for most often beside itself. */
 static void add_mistakes(const findings *f, sti_text *out)
 {
     static const sti_table_column columns[] = {
@@ -306,6 +306,8 @@ static stint_status fill_page(const findings *f, sti_page_file *page)
     const sti_svm_report *r = f->r;
     sti_text *out = &page->text;
     sti_page_begin(out, r->data, "Support vector machine");
+    add_figures(f, out);
+    sti_page_section(out, "Machine");
     sti_page_facts_begin(out);
     sti_page_fact(out, "data", r->data);
     sti_page_fact(out, "type", r->type);
@@ -313,7 +315,7 @@ static stint_status fill_page(const findings *f, sti_page_file *page)
     sti_page_fact(out, "gamma", sti_float_text(r->model->function.gamma));
     sti_page_fact(out, "C", sti_float_text(r->c));
     sti_page_facts_end(out);
-    add_figures(f, out);
+    sti_page_section_end(out);
     if (!add_residuals(r, out))
         return STINT_E_MEMORY;
     if (sti_svm_classifies(r->model)) {

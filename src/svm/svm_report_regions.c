@@ -87,6 +87,7 @@ static void get_range(const cells *c, double range[2])
 static void add_cells(const sti_svm_model *m, const cells *c, const double range[2],
                       sti_text *out)
 {
+    sti_text_add(out, "<g shape-rendering=\"crispEdges\">");
     for (int y = 0; y < CELLS; y++)
         for (int x = 0, end; x < CELLS; x = end) {
             const double answer = c->answer[y * CELLS + x];
@@ -99,6 +100,7 @@ static void add_cells(const sti_svm_model *m, const cells *c, const double range
                             x * UNIT, y * UNIT, (end - x) * UNIT, UNIT,
                             hue_of(m, answer, range));
         }
+    sti_text_add(out, "</g>");
 }
 
 static double place_of(const sti_svm_model *m, double y)

@@ -3,6 +3,7 @@
 #define STI_SVM_SVM_TRAIN_H
 
 #include "base/account.h"
+#include "net/comm.h"
 #include "svm/svm.h"
 
 typedef enum sti_svm_store {
@@ -26,6 +27,7 @@ typedef struct sti_svm_train_desc {
     size_t budget_bytes; /* of the whole process; 0: none */
     size_t cache_bytes; /* of tiles that are kept, at most; 0: what the budget leaves */
     int threads;
+    sti_comm *comm; /* ranks that share the work; all call with the same; NULL: alone */
     bool report; /* a page will be made after it (svm_report.h): memory for that, too */
     void (*progress)(void *user, int64_t machine, int64_t machines, int64_t iteration,
                      double residual); /* or NULL */
@@ -43,6 +45,7 @@ typedef struct sti_svm_plan {
     int64_t largest, columns; /* rows and right-hand sides of a machine, at most */
     int64_t workers;          /* machines at work at a time, of `threads` each */
     int threads;
+    int64_t first_band;       /* of this rank's share of one range */
     int64_t stored, crossing; /* values kept within ranges, and between two a worker */
     double ratio;             /* mean of K's diagonal over that of 1 / C */
     int64_t rank;             /* of the largest machine's preconditioner */

@@ -167,6 +167,20 @@ static stint_status probe_batch(stint_recipe *recipe, int64_t *batch, double *sp
     return st;
 }
 
+stint_status sti_batch_probe(const stint_recipe *recipe, double *images_per_s)
+{
+    int64_t batch = sti_train_section_of(recipe)->batch;
+    stint_recipe *own = NULL;
+    stint_status st = sti_recipe_copy(recipe, &own);
+    *images_per_s = 0;
+    if (st == STINT_OK) /* (a search's own scheme has no share yet) */
+        st = stint_recipe_set(own, "shrink.scheme", "");
+    if (st == STINT_OK)
+        st = probe_batch(own, &batch, images_per_s);
+    stint_recipe_destroy(own);
+    return st;
+}
+
 /* ---- choosing ---- */
 
 static stint_status probe_all(stint_recipe *recipe, int64_t largest, int64_t *batch_out)

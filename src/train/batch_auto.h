@@ -26,4 +26,8 @@ stint_status sti_batch_create_job(const stint_recipe *recipe, sti_comm *comm,
                                   const char *out, bool probe,
                                   stint_recipe **settled_out, sti_job *job);
 
+/* Images a second of a few steps of a training by this recipe, without its scheme and
+ * from new weights, which are thrown away; 0: its batch does not fit. */
+stint_status sti_batch_probe(const stint_recipe *recipe, double *images_per_s_out);
+
 #endif

@@ -62,6 +62,30 @@ static void collect_exchange(sti_saver *s)
                                    count, (size_t)count * sizeof(float), state);
 }
 
+static bool add_factor(sti_saver *s, const char *prefix, const sti_target *t,
+                       int64_t count, const float *numbers)
+{
+    const char *name = sti_arena_printf(s->arena, "%s%s", prefix, t->name);
+    if (name)
+        sti_tensor_list_add_vector(&s->list, name, STI_TENSOR_F32, count,
+                                   (size_t)count * sizeof *numbers, numbers);
+    return name != NULL;
+}
+
+/* Factors of the weights that a scheme makes products of, so that a compact file can
+ * hold these. */
+static stint_status collect_factors(sti_saver *s)
+{
+    for (int i = 0; s->projection && i < s->projection->count; i++) {
+        const sti_target *t = &s->projection->target[i];
+        if (t->left &&
+            !(add_factor(s, STI_TENSOR_LEFT, t, t->form.rows * t->rank, t->left) &&
+              add_factor(s, STI_TENSOR_RIGHT, t, t->rank * t->form.columns, t->right)))
+            return STINT_E_MEMORY;
+    }
+    return STINT_OK;
+}
+
 static stint_status collect_model(sti_saver *s)
 {
     const sti_network *net = &s->job->setup.train;
@@ -73,6 +97,7 @@ static stint_status collect_model(sti_saver *s)
     s->weights = s->list.count;
     if (s->engine->mask)
         STI_TRY(sti_network_each(net, STI_ROLE_PARAM, collect_mask, s));
+    STI_TRY(collect_factors(s));
     s->model = s->list.count;
 out:
     return st;
@@ -98,7 +123,7 @@ static stint_status collect_rows(sti_saver *s)
     const sti_network *net = &s->job->setup.train;
     const int64_t values = sti_graph_value_count(net->graph);
     stint_status st;
-    STI_TRY(sti_tensor_list_init(&s->list, s->arena, 6 * values + 5));
+    STI_TRY(sti_tensor_list_init(&s->list, s->arena, 8 * values + 5));
     STI_TRY(collect_model(s));
     if (s->loss)
         sti_tensor_list_add_vector(&s->list, STI_TENSOR_LOSS, STI_TENSOR_F32,

@@ -11,6 +11,8 @@
 #include "store/model_file.h"
 #include "train/checkpoint_priv.h"
 #include "train/schedule_section.h"
+#include "train/scheme.h"
+#include "train/shrink_section.h"
 #include "train/train_section.h"
 
 static stint_status broken(const sti_tensor_file *f, const char *what)
@@ -263,6 +265,17 @@ static stint_status check_end(const sti_saver *s, const sti_tensor_file *f,
     return STINT_OK;
 }
 
+/* A recipe.ini in which a run wrote the shares that it chose for kernel(auto) is the
+ * recipe that it began with. */
+static stint_status follow_shares(const stint_recipe *now, stint_recipe *then)
+{
+    const char *settled = sti_shrink_section_of(now)->scheme;
+    const char *open = sti_shrink_section_of(then)->scheme;
+    return settled && open && sti_scheme_is_settled(settled, open)
+               ? stint_recipe_set(then, "shrink.scheme", settled)
+               : STINT_OK;
+}
+
 static stint_status check_recipe(const sti_saver *s, const sti_tensor_file *f,
                                  int64_t step)
 {
@@ -274,6 +287,11 @@ static stint_status check_recipe(const sti_saver *s, const sti_tensor_file *f,
     if (st != STINT_OK)
         return st;
     sti_text list = {0};
+    st = follow_shares(s->job->inputs.recipe, then);
+    if (st != STINT_OK) {
+        stint_recipe_destroy(then);
+        return st;
+    }
     sti_recipe_differences(s->job->inputs.recipe, "now", then, "was", &list);
     if (list.length)
         st = sti_fail(STINT_E_USAGE,

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/fail.h"
-#include "base/knapsack.h"
+#include "train/click_priv.h"
 #include "train/prune.h"
 #include "train/recipe_view.h"
 #include "train/run.h"
@@ -25,7 +25,8 @@ sti_click_phases sti_click_phases_of(const sti_run *run)
     return p;
 }
 
-stint_status sti_click_check(const stint_recipe *recipe, int64_t steps)
+stint_status sti_click_check(const stint_recipe *recipe, const sti_projection *p,
+                             int64_t steps)
 {
     const sti_shrink_values *shrink = sti_shrink_section_of(recipe);
     const int64_t select = (int64_t)(shrink->select * (double)steps);
@@ -33,7 +34,7 @@ stint_status sti_click_check(const stint_recipe *recipe, int64_t steps)
     if (sti_shrink_method_of(recipe) != STI_SHRINK_CLICK)
         return STINT_OK;
     if (select >= 2 && hard > select && hard < steps)
-        return STINT_OK;
+        return sti_click_check_ratio(recipe, p);
     return sti_fail(STINT_E_INPUT,
                     "shrink: a run of %" PRId64 " steps has no room for its phases: "
                     "what goes is chosen after step %" PRId64 " and zero after step "
@@ -58,8 +59,7 @@ static float *numbers(void *block, const sti_target *t)
     return sti_target_numbers(t, block);
 }
 
-/* Kernels of a target, and what its word of this kind takes; or NULL. */
-static const sti_scheme_word *word_of(const sti_projection *p, const sti_target *t,
+const sti_scheme_word *sti_click_word(const sti_projection *p, const sti_target *t,
                                       sti_scheme_kind kind)
 {
     for (int w = 0; w < p->scheme.count; w++)
@@ -70,12 +70,8 @@ static const sti_scheme_word *word_of(const sti_projection *p, const sti_target 
 
 static bool is_clicked(const sti_projection *p, const sti_target *t)
 {
-    return word_of(p, t, STI_SCHEME_KERNEL) || word_of(p, t, STI_SCHEME_PATTERN);
-}
-
-static int64_t kernels_of(const sti_target *t)
-{
-    return t->form.channels * t->form.columns;
+    return sti_click_word(p, t, STI_SCHEME_KERNEL) ||
+           sti_click_word(p, t, STI_SCHEME_PATTERN);
 }
 
 static void random_numbers(uint64_t seed, int target, int64_t n, float *out)
@@ -107,9 +103,9 @@ static void settle_importance(sti_run *run)
     }
 }
 
-static void sum_taps(const sti_target *t, const float *importance, float *kernel)
+void sti_click_sum_taps(const sti_target *t, const float *importance, float *kernel)
 {
-    const int64_t n = kernels_of(t);
+    const int64_t n = sti_click_kernels(t);
     for (int64_t k = 0; k < n; k++) {
         double sum = 0;
         for (int64_t tap = 0; tap < t->form.taps; tap++)
@@ -171,11 +167,11 @@ static double correlation_of_halves(sti_run *run)
     int layers = 0;
     for (int i = 0; i < p->count; i++) {
         const sti_target *t = &p->target[i];
-        const int64_t n = kernels_of(t);
+        const int64_t n = sti_click_kernels(t);
         if (!is_clicked(p, t))
             continue;
-        sum_taps(t, numbers(run->engine->shadow[0], t), p->score);
-        sum_taps(t, numbers(run->engine->shadow[1], t), p->score + n);
+        sti_click_sum_taps(t, numbers(run->engine->shadow[0], t), p->score);
+        sti_click_sum_taps(t, numbers(run->engine->shadow[1], t), p->score + n);
         sum += sti_click_correlation(n, p->score, p->score + n, p->score + 2 * n);
         layers++;
     }
@@ -195,15 +191,14 @@ static void visit(void *user, sti_threshold_counter *counter)
     sti_threshold_count(counter, s->x, s->n);
 }
 
-/* The layer's least kernels: 0 in `stays` at their first tap, 1 for the rest. */
-static void rank_kernels(sti_projection *p, const sti_target *t, double share,
-                         const float *importance, float *stays)
+void sti_click_rank_kernels(sti_projection *p, const sti_target *t, double share,
+                            const float *importance, float *stays)
 {
-    const int64_t n = kernels_of(t);
+    const int64_t n = sti_click_kernels(t);
     const int64_t wanted = (int64_t)ceil(share * (double)n - 1e-9 * (double)(n + 1));
     const int64_t k = wanted < n ? wanted : n - 1;
     span s = {p->score, n};
-    sum_taps(t, importance, p->score);
+    sti_click_sum_taps(t, importance, p->score);
     sti_threshold threshold = {0};
     if (k > 0)
         threshold = sti_threshold_find(k, visit, &s);
@@ -211,91 +206,6 @@ static void rank_kernels(sti_projection *p, const sti_target *t, double share,
         stays[i] = k > 0 && sti_threshold_cuts(&threshold, p->score[i]) ? 0.0f : 1.0f;
     for (int64_t tap = 1; tap < t->form.taps; tap++)
         memcpy(stays + tap * n, stays, (size_t)n * sizeof *stays);
-}
-
-/* ---- shares of layers ---- */
-
-enum { SHARES = 20 }; /* 0, 5 %, ... 95 % of a layer's kernels */
-
-static int by_size(const void *a, const void *b)
-{
-    const float x = *(const float *)a, y = *(const float *)b;
-    return (x > y) - (x < y);
-}
-
-/* What each share leaves of a layer, and the importance that it costs. */
-static void weigh_shares(sti_projection *p, const sti_target *t,
-                         const float *importance, double *left, double *lost)
-{
-    const int64_t n = kernels_of(t);
-    const sti_scheme_word *shaped = word_of(p, t, STI_SCHEME_PATTERN);
-    const double each = shaped ? 4 : (double)t->form.taps;
-    double sum = 0;
-    int64_t gone = 0;
-    sum_taps(t, importance, p->score);
-    qsort(p->score, (size_t)n, sizeof *p->score, by_size);
-    for (int s = 0; s < SHARES; s++) {
-        const int64_t k = (n * s + SHARES - 1) / SHARES;
-        for (; gone < k && gone < n - 1; gone++)
-            sum += (double)p->score[gone];
-        left[s] = each * (double)(n - gone);
-        lost[s] = sum;
-    }
-}
-
-/* Weights of convolutions, of those that kernel takes or of the others. */
-static double count_weights(const sti_run *run, bool taken)
-{
-    const sti_projection *p = run->projection;
-    double sum = 0;
-    for (int i = 0; i < p->count; i++) {
-        const sti_target *t = &p->target[i];
-        if (t->filters && (word_of(p, t, STI_SCHEME_KERNEL) != NULL) == taken)
-            sum += (double)t->count;
-    }
-    return sum;
-}
-
-/* A ratio that no shares reach: least are the weights that the largest ones leave. */
-static stint_status refuse_ratio(const sti_run *run, double least)
-{
-    const double ratio = sti_shrink_section_of(run->recipe)->ratio;
-    const double others = count_weights(run, false);
-    return sti_fail(STINT_E_BUDGET,
-                    "shrink.ratio: %g times fewer weights of convolutions are out of "
-                    "reach of this scheme: the most is about %.2f; set a lower ratio, "
-                    "or let kernel take more layers by shrink.keep",
-                    ratio, (count_weights(run, true) + others) / (least + others));
-}
-
-/* A share for every layer of kernel(auto), [layers]: least importance is lost. */
-static stint_status share_out(sti_run *run, double *share)
-{
-    enum { ALL = STI_SCHEME_TARGETS * SHARES };
-    sti_projection *p = run->projection;
-    double *left = sti_alloc_array(2 * ALL, sizeof *left, "shares");
-    const double others = count_weights(run, false);
-    const double all = count_weights(run, true) + others;
-    const double allowed = all / sti_shrink_section_of(run->recipe)->ratio - others;
-    int choice[STI_SCHEME_TARGETS], layers = 0;
-    double least = 0;
-    if (!left)
-        return STINT_E_MEMORY;
-    for (int i = 0; i < p->count; i++) {
-        const sti_target *t = &p->target[i];
-        if (!word_of(p, t, STI_SCHEME_KERNEL))
-            continue;
-        weigh_shares(p, t, numbers(run->engine->shadow[0], t), left + layers * SHARES,
-                     left + ALL + layers * SHARES);
-        layers++;
-        least += left[layers * SHARES - 1];
-    }
-    stint_status st =
-        sti_knapsack_choose(layers, SHARES, left, left + ALL, allowed, choice);
-    for (int l = 0; l < layers && st == STINT_OK; l++)
-        share[l] = (double)choice[l] / SHARES;
-    sti_free(left);
-    return st == STINT_E_BUDGET ? refuse_ratio(run, least) : st;
 }
 
 /* ---- the choice ---- */
@@ -306,22 +216,23 @@ static void choose_kernels(sti_run *run, const double *automatic)
     for (int i = 0, layer = 0; i < p->count; i++) {
         const sti_target *t = &p->target[i];
         float *stays = numbers(run->engine->shadow[1], t);
-        const sti_scheme_word *word = word_of(p, t, STI_SCHEME_KERNEL);
+        const sti_scheme_word *word = sti_click_word(p, t, STI_SCHEME_KERNEL);
         for (int64_t n = 0; n < t->count && !word; n++)
             stays[n] = 1;
         if (!word)
             continue;
-        rank_kernels(p, t,
-                     word->automatic ? automatic[layer]
-                                     : word->share[word->shares > 1 ? layer : 0],
-                     numbers(run->engine->shadow[0], t), stays);
+        sti_click_rank_kernels(p, t,
+                               word->automatic
+                                   ? automatic[layer]
+                                   : word->share[word->shares > 1 ? layer : 0],
+                               numbers(run->engine->shadow[0], t), stays);
         layer++;
     }
 }
 
 /* Shapes are chosen by the kernels that stay: the importance of the others is left out,
  * in the scratch. */
-static void choose_shapes(sti_run *run)
+void sti_click_choose_shapes(sti_run *run)
 {
     sti_projection *p = run->projection;
     sti_shape_kernels layer[STI_SCHEME_TARGETS];
@@ -329,7 +240,7 @@ static void choose_shapes(sti_run *run)
     float *at = p->score;
     for (int i = 0; i < p->count; i++) {
         const sti_target *t = &p->target[i];
-        const sti_scheme_word *word = word_of(p, t, STI_SCHEME_PATTERN);
+        const sti_scheme_word *word = sti_click_word(p, t, STI_SCHEME_PATTERN);
         const float *importance = numbers(run->engine->shadow[0], t);
         const float *stays = numbers(run->engine->shadow[1], t);
         if (!word)
@@ -337,7 +248,7 @@ static void choose_shapes(sti_run *run)
         count = word->patterns;
         for (int64_t n = 0; n < t->count; n++)
             at[n] = importance[n] * stays[n];
-        layer[layers++] = (sti_shape_kernels){at, kernels_of(t)};
+        layer[layers++] = (sti_shape_kernels){at, sti_click_kernels(t)};
         at += t->count;
     }
     if (layers == 0)
@@ -356,8 +267,8 @@ static void shape_kernels(sti_run *run)
     for (int i = 0; i < p->count; i++) {
         const sti_target *t = &p->target[i];
         float *x = numbers(run->engine->shadow[0], t);
-        const sti_scheme_word *word = word_of(p, t, STI_SCHEME_PATTERN);
-        const int64_t kernels = kernels_of(t);
+        const sti_scheme_word *word = sti_click_word(p, t, STI_SCHEME_PATTERN);
+        const int64_t kernels = sti_click_kernels(t);
         for (int64_t n = 0; n < t->count && !word; n++)
             x[n] = 1;
         for (int64_t k = 0; word && k < kernels; k++) {
@@ -386,12 +297,12 @@ static stint_status choose(sti_run *run)
     line.correlation = correlation_of_halves(run);
     settle_importance(run);
     if (sti_scheme_is_automatic(&run->projection->scheme)) {
-        const stint_status st = share_out(run, share);
+        const stint_status st = sti_click_share_out(run, share);
         if (st != STINT_OK)
             return st;
     }
     choose_kernels(run, share);
-    choose_shapes(run);
+    sti_click_choose_shapes(run);
     shape_kernels(run);
     run->position.shrink_done = 1;
     return log_phase(run, &line);
@@ -432,6 +343,18 @@ stint_status sti_click_between(sti_run *run)
     return st;
 }
 
+stint_status sti_click_init(sti_run *run)
+{
+    return run->settled_scheme ? STINT_OK : sti_click_check_limits(run);
+}
+
+stint_status sti_click_end(sti_run *run)
+{
+    sti_project(run->projection, run->engine->params);
+    return sti_scheme_is_automatic(&run->projection->scheme) ? sti_click_check_size(run)
+                                                             : STINT_OK;
+}
+
 /* ---- within a step ---- */
 
 void sti_click_lasso(int64_t kernels, int64_t taps, double lasso, float scale,
@@ -470,12 +393,12 @@ static void act(sti_run *run, int64_t step, const sti_click_phases *phase,
     const sti_step_engine *engine = run->engine;
     const sti_shrink_values *shrink = sti_shrink_section_of(run->recipe);
     const float *w = numbers(engine->params, t);
-    const float shards = (float)engine->desc.shards;
+    const float shards = (float)engine->runs; /* that the block is the sum of */
     if (step < phase->select)
         sti_click_gather(t->count, 1 / shards, w, g,
                          numbers(engine->shadow[(step - phase->gather) & 1], t));
     else
-        sti_click_lasso(kernels_of(t), t->form.taps, shrink->lasso, shards, w,
+        sti_click_lasso(sti_click_kernels(t), t->form.taps, shrink->lasso, shards, w,
                         numbers(engine->shadow[0], t), numbers(engine->shadow[1], t),
                         g);
 }

@@ -14,10 +14,20 @@
 #include "stint/status.h"
 
 struct sti_run;
+struct sti_projection;
 struct stint_recipe;
 
-/* Has a run of so many steps room for the phases of its method? STINT_E_INPUT. */
-stint_status sti_click_check(const struct stint_recipe *recipe, int64_t steps);
+/* Has a run of so many steps room for the phases of its method? STINT_E_INPUT. Can its
+ * ratio be reached? STINT_E_BUDGET. */
+stint_status sti_click_check(const struct stint_recipe *recipe,
+                             const struct sti_projection *projection, int64_t steps);
+/* New weights are in the engine: can the size or latency of kernel(auto) be reached?
+ * STINT_E_BUDGET. */
+stint_status sti_click_init(struct sti_run *run);
+/* The shares of layers that an earlier process of the run has settled. */
+stint_status sti_click_take_over(struct sti_run *run);
+/* After the last step. */
+stint_status sti_click_end(struct sti_run *run);
 
 /* The steps after which what goes is chosen, and is zero. */
 typedef struct sti_click_phases {

@@ -19,7 +19,9 @@ struct sti_error_control {
     sti_error_row *rows;
     float *table; /* [count, STI_BOUND_FIELDS] */
     int count;
-    bool dither, adam;
+    bool dither,
+        adam;   /* adam: by the second moment, which of rmsprop is the only one */
+    int second; /* which block of moments that is */
     double tau, momentum, beta2;
     int64_t every, shards;
 };
@@ -173,8 +175,11 @@ stint_status sti_error_control_create(const sti_network *network,
                              .dither = error->dither,
                              .adam = optimizer->name != STI_OPTIMIZER_SGD,
                              .tau = error->tau,
+                             .second = optimizer->name != STI_OPTIMIZER_RMSPROP,
                              .momentum = optimizer->momentum,
-                             .beta2 = optimizer->beta2,
+                             .beta2 = optimizer->name == STI_OPTIMIZER_RMSPROP
+                                          ? optimizer->alpha
+                                          : optimizer->beta2,
                              .every = error->every,
                              .shards = shards};
     c->rows = sti_alloc_array(count, sizeof *c->rows, "error control");
@@ -322,7 +327,7 @@ static double reference(const sti_error_control *c, const char *block,
     const int64_t count =
         stint_shape_count(&sti_graph_value(c->network->graph, param)->shape);
     const size_t offset = c->network->plan->allocation[param].offset;
-    const void *moment = steps > 0 ? moments[c->adam ? 1 : 0] : NULL;
+    const void *moment = steps > 0 ? moments[c->adam ? c->second : 0] : NULL;
     if (!moment) {
         double size =
             mean_size(gradient_at(c, block, param), count, false) / (double)c->shards;

@@ -94,6 +94,10 @@ static stint_status check_text(const sti_inputs *in)
         return sti_fail(STINT_E_UNSUPPORTED,
                         "quantise.bits: is for networks of images, not for a model of "
                         "text");
+    if (v.bayes->samples > 0)
+        return sti_fail(STINT_E_UNSUPPORTED,
+                        "bayes.samples: is for networks of images, not for a model of "
+                        "text");
     if (v.train->validation > 0)
         return sti_fail(
             STINT_E_UNSUPPORTED,

@@ -130,10 +130,12 @@ static stint_status check_scheme(const sti_job *job)
     sti_projection *projection = NULL;
     if (!sti_shrink_wanted(recipe))
         return STINT_OK;
-    const stint_status st =
+    stint_status st =
         sti_shrink_create_projection(recipe, &job->setup.train, true, &projection);
+    if (st == STINT_OK)
+        st = sti_click_check(recipe, projection, job->steps);
     sti_projection_destroy(projection);
-    return st == STINT_OK ? sti_click_check(recipe, job->steps) : st;
+    return st;
 }
 
 static stint_status plan_step(sti_job *job)

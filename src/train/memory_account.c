@@ -188,6 +188,20 @@ static void add_start(const sti_setup *setup, sti_account *account)
                       start + start / STI_ACCOUNT_RESERVE_SHARE);
 }
 
+/* Shares of kernel(auto) for a size or a latency are found by compact files of the
+ * whole network: its weights once more, the file, and opened models with what they run
+ * on. */
+static size_t trial_bytes(const stint_recipe *recipe, const sti_projection *p,
+                          const sti_step_engine_sizes *sizes)
+{
+    enum { WEIGHTS = 8, OTHERS = 8 << 20 };
+    const sti_shrink_values *shrink = sti_shrink_section_of(recipe);
+    return sti_scheme_is_automatic(&p->scheme) &&
+                   (shrink->size_bytes || shrink->latency)
+               ? WEIGHTS * (sizes->params + sizes->states) + OTHERS
+               : 0;
+}
+
 /* What a scheme needs beside the weights: targets and multipliers, scores, factors. */
 static void add_compression(const sti_setup *setup, const sti_network *train,
                             const sti_step_engine_sizes *sizes, sti_account *account)
@@ -198,7 +212,8 @@ static void add_compression(const sti_setup *setup, const sti_network *train,
         sti_shrink_create_projection(recipe, train, true, &p) != STINT_OK)
         return; /* (what is wrong with it is said when the job is made) */
     sti_account_add(account, "compression", "targets and multipliers, scores, factors",
-                    sizes->shadows + p->bytes + PROJECTION_BYTES);
+                    sizes->shadows + p->bytes + PROJECTION_BYTES +
+                        trial_bytes(recipe, p, sizes));
     sti_projection_destroy(p);
 }
 

@@ -4,7 +4,12 @@
 
 #include "base/recipe.h"
 
-enum { STI_OPTIMIZER_SGD, STI_OPTIMIZER_ADAM, STI_OPTIMIZER_ADAMW };
+enum {
+    STI_OPTIMIZER_SGD,
+    STI_OPTIMIZER_ADAM,
+    STI_OPTIMIZER_ADAMW,
+    STI_OPTIMIZER_RMSPROP
+};
 
 typedef struct sti_optimizer_values {
     int name;
@@ -12,7 +17,7 @@ typedef struct sti_optimizer_values {
     bool nesterov;
     double weight_decay;
     bool decoupled, decay_all;
-    double beta1, beta2, epsilon;
+    double beta1, beta2, alpha, epsilon;
     double clip; /* of the norm of all gradients; 0: none */
 } sti_optimizer_values;
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/fail.h"
+#include "store/checkpoint_file.h"
 #include "store/model_file.h"
 #include "train/click.h"
 #include "train/prune.h"
@@ -145,15 +146,18 @@ static int64_t due(const sti_run *run)
     return last.index + 1 == last.count ? last.step : -1;
 }
 
-void sti_shrink_begin(sti_run *run)
+stint_status sti_shrink_begin(sti_run *run)
 {
     run->lc = sti_shrink_lc_plan(run->recipe, run->job.steps_per_epoch);
+    return run->projection && method_of(run) == STI_SHRINK_CLICK
+               ? sti_click_take_over(run)
+               : STINT_OK;
 }
 
-void sti_shrink_init(sti_run *run)
+stint_status sti_shrink_init(sti_run *run)
 {
     if (!run->projection)
-        return;
+        return STINT_OK;
     const sti_shrink_method method = method_of(run);
     sti_step_engine *engine = run->engine;
     if (engine->mask)
@@ -161,12 +165,15 @@ void sti_shrink_init(sti_run *run)
     for (int i = 0; i < engine->desc.shadows; i++)
         memset(engine->shadow[i], 0, engine->sizes.params);
     run->projection->shapes.known = 0;
-    if (method == STI_SHRINK_LC || method == STI_SHRINK_CLICK)
-        return;
+    if (method == STI_SHRINK_CLICK)
+        return sti_click_init(run);
+    if (method == STI_SHRINK_LC)
+        return STINT_OK;
     sti_project(run->projection, engine->params);
     for (int i = 0; i < run->projection->spans && engine->mask; i++)
         sti_prune_mask_zeros(engine, run->projection->span[i].offset,
                              run->projection->span[i].count);
+    return STINT_OK;
 }
 
 stint_status sti_shrink_between(sti_run *run)
@@ -224,7 +231,7 @@ static void add_multipliers(sti_run *run, int64_t step, char *block)
         if (!span)
             continue;
         char *g = block + net->plan->allocation[output->value].offset;
-        sti_lc_gradient(&engine->team, span->count, mu, (double)engine->desc.shards,
+        sti_lc_gradient(&engine->team, span->count, mu, (double)engine->runs,
                         at(engine->params, span), at(engine->shadow[0], span),
                         at(engine->shadow[1], span), (float *)(void *)g);
     }
@@ -277,17 +284,52 @@ int64_t sti_shrink_optimizer_step(const sti_run *run, int64_t step)
 
 /* ---- the end ---- */
 
+static stint_status read_factor(const sti_tensor_file *f, const char *prefix,
+                                const sti_target *t, int64_t count, float *numbers)
+{
+    char name[256];
+    snprintf(name, sizeof name, "%s%s", prefix, t->name);
+    const sti_tensor_row *row = sti_tensor_file_find(f, name);
+    if (!row || row->bytes != (size_t)count * sizeof *numbers)
+        return sti_fail(STINT_E_INPUT, "%s: has no '%s' of its weights any more",
+                        sti_tensor_file_path(f), name);
+    return sti_tensor_file_read(f, row, numbers);
+}
+
+/* The factors of the chosen compression, of which later ones have taken the place. */
+static stint_status reload_factors(sti_run *run)
+{
+    const sti_projection *p = run->projection;
+    sti_tensor_file *f = NULL;
+    stint_status st = STINT_OK;
+    if (sti_scheme_has(&p->scheme, STI_SCHEME_LOWRANK))
+        st = sti_tensor_file_open(run->model_path, &f);
+    for (int i = 0; f && i < p->count && st == STINT_OK; i++) {
+        const sti_target *t = &p->target[i];
+        if (!t->left)
+            continue;
+        st = read_factor(f, STI_TENSOR_LEFT, t, t->form.rows * t->rank, t->left);
+        if (st == STINT_OK)
+            st = read_factor(f, STI_TENSOR_RIGHT, t, t->rank * t->form.columns,
+                             t->right);
+    }
+    sti_tensor_file_close(f);
+    return st;
+}
+
 stint_status sti_shrink_end(sti_run *run)
 {
     stint_status st = STINT_OK;
     if (run->projection && method_of(run) == STI_SHRINK_CLICK)
-        sti_project(run->projection, run->engine->params);
+        return sti_run_agree(run, sti_click_end(run));
     if (!run->projection || !sti_shrink_chooses(run->recipe))
         return STINT_OK;
     if (sti_run_is_first(run))
         st = sti_model_reload(run->model_path, run->position.shrink_step - 1,
                               run->job.inputs.network.name, &run->job.setup.train,
                               run->engine->params, run->engine->states);
+    if (st == STINT_OK && sti_run_is_first(run))
+        st = reload_factors(run);
     st = sti_run_agree(run, st);
     run->evaluated = false; /* that was of the weights */
     return st == STINT_OK ? sti_run_share_weights(run) : st;

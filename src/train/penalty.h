@@ -24,10 +24,12 @@
 
 struct sti_run;
 
-/* When the job is planned: what the run's steps look up. */
-void sti_shrink_begin(struct sti_run *run);
-/* New or given weights are in the engine: before anything is written. */
-void sti_shrink_init(struct sti_run *run);
+/* When the job is planned: what the run's steps look up, and what an earlier process of
+ * the run has settled. */
+stint_status sti_shrink_begin(struct sti_run *run);
+/* New or given weights are in the engine: before anything is written. STINT_E_BUDGET:
+ * what is asked of method click is out of reach. */
+stint_status sti_shrink_init(struct sti_run *run);
 /* Between two steps, the first and the last included: what is due at the run's
  * position and not done yet. A stop that was asked for is handed on, and what was under
  * way is done again by a run that goes on. */

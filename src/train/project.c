@@ -286,6 +286,7 @@ static stint_status allocate_factors(sti_projection *p, int index, sti_target *t
     const int64_t rank = sti_project_rank(&p->scheme.word[index], t, layer);
     if (rank == 0)
         return STINT_OK;
+    t->rank = rank;
     t->left = numbers(p, t->form.rows * rank, sizeof(float));
     t->right = numbers(p, rank * t->form.columns, sizeof(float));
     t->left_scale = numbers(p, rank, sizeof(float));

@@ -31,7 +31,8 @@ typedef struct sti_target {
     size_t companion[STI_COMPANIONS];
     sti_weight_form form;             /* of the last projection */
     float *scale;                     /* [columns] with quantise, else NULL */
-    float *left, *right, *left_scale; /* with lowrank: of its rank, else NULL */
+    int64_t rank;                     /* of its factors, which are */
+    float *left, *right, *left_scale; /* [rows, rank] and so on; no lowrank: NULL */
 } sti_target;
 
 /* Shapes of `pattern`, chosen by the first projection. Of an array's form, for it is a

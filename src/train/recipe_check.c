@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include "base/fail.h"
+#include "base/units.h"
+#include "kernel/bayes/bayes.h"
 #include "stint/model.h"
 #include "stint/train.h"
 #include "train/recipe_view.h"
@@ -103,23 +105,57 @@ static void check_data(const stint_recipe *recipe, sti_complaints *list)
         check_images(recipe, list);
 }
 
+static bool opens_kernels(const sti_shrink_scheme *scheme)
+{
+    for (int i = 0; i < scheme->count; i++)
+        if (scheme->word[i].kind == STI_SCHEME_KERNEL && scheme->word[i].automatic)
+            return true;
+    return false;
+}
+
 /* A scheme for a training from new weights: it is pruned by kernels as it goes. */
 static void check_click(const sti_shrink_scheme *scheme, sti_complaints *list)
 {
-    bool cuts = false;
+    bool cuts = false, told = false;
     for (int i = 0; i < scheme->count; i++) {
         const sti_scheme_kind kind = scheme->word[i].kind;
         cuts = cuts || kind == STI_SCHEME_KERNEL || kind == STI_SCHEME_PATTERN;
-        if (kind != STI_SCHEME_KERNEL && kind != STI_SCHEME_PATTERN &&
-            kind != STI_SCHEME_QUANTISE)
-            sti_complain(list,
-                         "shrink.scheme: %s is not what click prunes by, which takes "
-                         "kernel, pattern and then quantise; train first, then stint "
-                         "shrink the model, or set train.start and another method",
-                         sti_scheme_kind_name(kind));
+        if (kind == STI_SCHEME_KERNEL || kind == STI_SCHEME_PATTERN ||
+            kind == STI_SCHEME_QUANTISE)
+            continue;
+        told = true;
+        sti_complain(list,
+                     "shrink.scheme: %s is not what click prunes by, which takes "
+                     "kernel, pattern and then quantise; train first, then stint "
+                     "shrink the model, or set train.start and another method",
+                     sti_scheme_kind_name(kind));
     }
-    if (!cuts)
+    if (!cuts && !told)
         sti_complain(list, "shrink.scheme: click wants kernel or pattern in it");
+}
+
+/* What kernel(auto) shares out among layers. */
+static void check_limits(const sti_shrink_values *shrink, sti_complaints *list)
+{
+    const int limits =
+        (shrink->ratio != 0) + (shrink->size_bytes > 0) + (shrink->latency != NULL);
+    double seconds = 0, share = 0;
+    if (limits != 1)
+        sti_complain(list,
+                     "shrink.ratio: kernel(auto) wants to know how many times fewer "
+                     "weights are to be left (shrink.ratio), or how large the compact "
+                     "file may be (shrink.size), or how long an image may take "
+                     "(shrink.latency): one of them; or give a share");
+    else if (shrink->ratio != 0 && shrink->ratio <= 1)
+        sti_complain(list, "shrink.ratio: %g leaves all weights; set it above 1",
+                     shrink->ratio);
+    if (!shrink->latency)
+        return;
+    const stint_status st = sti_parse_latency(shrink->latency, &seconds, &share);
+    if (st != STINT_OK)
+        sti_complain(list, "shrink.latency: %s", stint_last_error());
+    else if (seconds == 0 && share == 0)
+        sti_complain(list, "shrink.latency: %s: nothing is that fast", shrink->latency);
 }
 
 static void check_shrink(const stint_recipe *recipe, sti_complaints *list)
@@ -139,23 +175,53 @@ static void check_shrink(const stint_recipe *recipe, sti_complaints *list)
         sti_complain(list,
                      "shrink.method: new weights cannot be compressed before they are "
                      "trained; give a model by --start, or method click");
-    if (method == STI_SHRINK_CLICK && sti_scheme_is_automatic(&scheme) &&
-        shrink->ratio <= 1)
-        sti_complain(list,
-                     "shrink.ratio: kernel(auto) wants to know how many times fewer "
-                     "weights are to be left; set it above 1, or give a share");
+    if (method == STI_SHRINK_CLICK && opens_kernels(&scheme))
+        check_limits(shrink, list);
     else if (method != STI_SHRINK_CLICK && sti_scheme_is_automatic(&scheme))
         sti_complain(list,
                      "shrink.scheme: auto is what stint shrink looks for; a training "
                      "wants a share, as 0.5");
 }
 
+/* What drawn weights do not go together with. */
+static void check_bayes(const stint_recipe *recipe, sti_complaints *list)
+{
+    const sti_recipe_view v = sti_recipe_view_of(recipe);
+    if (v.bayes->samples == 0)
+        return;
+    if (v.prune->sparsity > 0)
+        sti_complain(list, "bayes.samples: of weights that are drawn none stays zero; "
+                           "leave out [bayes] or prune.sparsity");
+    if (v.shrink->scheme)
+        sti_complain(list, "bayes.samples: weights that are drawn are not compressed; "
+                           "leave out [bayes] or shrink.scheme");
+    if (v.grow->by == STI_GROW_NOISE)
+        sti_complain(list, "grow.by: noise is that of the images, and [bayes] adds "
+                           "that of the weights; use schedule");
+    if (v.bayes->prior == STI_PRIOR_MIXTURE && v.bayes->narrow >= v.bayes->deviation)
+        sti_complain(list,
+                     "bayes.narrow: %s is not below bayes.deviation, %s, which is that "
+                     "of the mixture's wide part",
+                     sti_float_text(v.bayes->narrow),
+                     sti_float_text(v.bayes->deviation));
+}
+
+/* An agent plays, and its network follows from what it sees. */
+static bool is_agent(const stint_recipe *recipe)
+{
+    return !sti_recipe_says(recipe, "env.rom", "") ||
+           sti_recipe_says(recipe, "env.kind", "chain");
+}
+
 stint_status stint_recipe_check(const stint_recipe *recipe)
 {
     sti_complaints list = {0};
-    check_model(recipe, &list);
-    check_data(recipe, &list);
+    if (!is_agent(recipe)) {
+        check_model(recipe, &list);
+        check_data(recipe, &list);
+    }
     check_shrink(recipe, &list);
+    check_bayes(recipe, &list);
     sti_recipe_check_sections(recipe, &list);
     return sti_complaints_end(&list);
 }

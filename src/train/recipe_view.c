@@ -9,6 +9,7 @@ sti_recipe_view sti_recipe_view_of(const stint_recipe *recipe)
                              .loss = sti_loss_section_of(recipe),
                              .prune = sti_prune_section_of(recipe),
                              .quantise = sti_quantise_section_of(recipe),
+                             .bayes = sti_bayes_section_of(recipe),
                              .shrink = sti_shrink_section_of(recipe),
                              .optimizer = sti_optimizer_section_of(recipe),
                              .schedule = sti_schedule_section_of(recipe),

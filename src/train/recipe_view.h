@@ -3,6 +3,7 @@
 #define STI_TRAIN_RECIPE_VIEW_H
 
 #include "data/data_section.h"
+#include "model/bayes_section.h"
 #include "model/model_section.h"
 #include "model/quantise_section.h"
 #include "net/net_section.h"
@@ -25,6 +26,7 @@ typedef struct sti_recipe_view {
     const sti_loss_values *loss;
     const sti_prune_values *prune;
     const sti_quantise_values *quantise;
+    const sti_bayes_values *bayes;
     const sti_shrink_values *shrink;
     const sti_optimizer_values *optimizer;
     const sti_schedule_values *schedule;

@@ -40,6 +40,7 @@ typedef struct sti_run {
     int64_t validation_right, validation_others; /* of the last epoch */
     sti_projection *projection;                  /* of a compression; NULL: none */
     sti_lc_plan lc;                              /* of its learning steps */
+    const char *settled_scheme; /* with shares chosen for kernel(auto); NULL: not yet */
     sti_schedule schedule;
     sti_position position;
     int32_t *order;                    /* [train_count] of epoch order_epoch */
@@ -58,6 +59,7 @@ typedef struct sti_run {
     int64_t epoch_images, line_images;
     int64_t images; /* trained on in this process */
     int64_t steps_here;
+    bool time_over; /* train.time, at the end of the last epoch */
     int64_t start_ns, progress_ns;
     size_t rss_bytes;
 } sti_run;

@@ -94,10 +94,11 @@ static stint_status create_parts(sti_run *run)
                                run->engine->lane_team.threads);
         run->engine->profile = run->desc->profile;
     }
-    sti_shrink_begin(run);
     if (st == STINT_OK && sti_shrink_wanted(run->recipe))
         st = sti_shrink_create_projection(run->recipe, &run->job.setup.train, false,
                                           &run->projection);
+    if (st == STINT_OK)
+        st = sti_shrink_begin(run);
     if (st == STINT_OK)
         st = sti_saver_create(&run->job, run->engine, run->projection, &run->norm,
                               run->job.setup.train.weights >= 0 ? &run->loss : NULL,
@@ -167,7 +168,9 @@ static stint_status start_weights(sti_run *run)
     const sti_inputs *in = &run->job.inputs;
     if (in->new_classifier && sti_run_is_first(run))
         say_new_classifier(run);
-    stint_status st = in->new_classifier ? draw_weights(run) : STINT_OK;
+    const bool new_spreads =
+        in->network.bayes.samples > 0 && in->start->network.bayes.samples == 0;
+    stint_status st = in->new_classifier || new_spreads ? draw_weights(run) : STINT_OK;
     return st == STINT_OK ? sti_model_start(in->start, &in->network,
                                             &run->job.setup.train, in->new_classifier,
                                             run->engine->params, run->engine->states)
@@ -184,9 +187,7 @@ static stint_status init_weights(sti_run *run)
                                   run->engine->params);
     if (st == STINT_OK && run->engine->mask && !run->projection)
         sti_prune(run->engine, sti_prune_share(v.prune, 0), v.prune->scope);
-    if (st == STINT_OK)
-        sti_shrink_init(run);
-    return st;
+    return st == STINT_OK ? sti_shrink_init(run) : st;
 }
 
 static stint_status start_fresh(sti_run *run)

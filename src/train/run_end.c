@@ -10,6 +10,7 @@
 #include "base/file.h"
 #include "base/npy.h"
 #include "infer/recall.h"
+#include "model/posterior.h"
 #include "store/model_file.h"
 #include "train/grow_noise.h"
 #include "train/recipe_view.h"
@@ -47,6 +48,22 @@ static stint_status fill_recall(const sti_run *run, stint_train_result *r)
     return STINT_OK;
 }
 
+/* How far the weights are from their prior, and how wide they are. */
+static stint_status fill_posterior(const sti_run *run, stint_train_result *r)
+{
+    const sti_bayes_desc *bayes = &run->job.inputs.network.bayes;
+    sti_posterior posterior;
+    if (bayes->samples == 0)
+        return STINT_OK;
+    const stint_status st =
+        sti_posterior_of(&run->job.setup.train, run->engine->params, bayes, &posterior);
+    if (st != STINT_OK)
+        return st;
+    r->kl = posterior.kl;
+    memcpy(r->sigma, posterior.sigma, sizeof r->sigma);
+    return STINT_OK;
+}
+
 static void fill_result(const sti_run *run, stint_train_result *r)
 {
     const sti_position *p = &run->position;
@@ -67,6 +84,8 @@ static void fill_result(const sti_run *run, stint_train_result *r)
         .batch = sti_course_at(&run->job.course, p->step > 0 ? p->step - 1 : 0).whole,
         .batch_first = run->job.setup.batch,
         .noise_scale = run->job.course.open ? sti_noise_scale(p) : (double)NAN,
+        .kl = (double)NAN,
+        .sigma = {(double)NAN, (double)NAN, (double)NAN},
         .shards = run->job.setup.shards,
         .steps = p->step,
         .epochs = run->job.epochs,
@@ -187,6 +206,8 @@ stint_status sti_run_finish(sti_run *run, stint_status st, stint_train_result *r
     fill_result(run, result);
     if (st == STINT_OK)
         st = fill_recall(run, result);
+    if (st == STINT_OK)
+        st = fill_posterior(run, result);
     if (st == STINT_OK)
         st = sti_run_share_end(run, result);
     if (st == STINT_OK)

@@ -119,6 +119,8 @@ stint_status sti_run_write_recipe(const sti_run *run)
         sti_run_values *values = sti_recipe_edit(repeat, &sti_run_section);
         values->memory_bytes -= STI_SEARCH_BYTES;
     }
+    if (st == STINT_OK && run->settled_scheme)
+        st = stint_recipe_set(repeat, "shrink.scheme", run->settled_scheme);
     if (st == STINT_OK)
         st = sti_recipe_write(repeat, false, &text);
     if (st == STINT_OK)

@@ -319,3 +319,21 @@ void sti_scheme_settle(const char *text, const double *share, int shares, sti_te
         next += 4;
     }
 }
+
+bool sti_scheme_is_settled(const char *settled, const char *open)
+{
+    bool any = false;
+    while (*open) {
+        if (strncmp(open, "auto", 4) == 0 && *settled != 'a') {
+            const size_t length = strspn(settled, "0123456789.e-/");
+            if (length == 0)
+                return false;
+            any = true;
+            settled += length;
+            open += 4;
+        } else if (*settled++ != *open++) {
+            return false;
+        }
+    }
+    return any && *settled == '\0';
+}

@@ -82,4 +82,7 @@ bool sti_scheme_has(const sti_shrink_scheme *scheme, sti_scheme_kind kind);
 void sti_scheme_settle(const char *text, const double *share, int shares,
                        sti_text *out);
 
+/* Is a text what sti_scheme_settle makes of another, which has an `auto`? */
+bool sti_scheme_is_settled(const char *settled, const char *open);
+
 #endif

@@ -75,6 +75,7 @@ sti_step_engine_desc sti_setup_engine(const sti_setup *setup, int lanes)
                                   .shards = setup->shards,
                                   .accumulate = setup->accumulate,
                                   .grows = setup->grows,
+                                  .samples = in->network.bayes.samples,
                                   .comm = setup->comm,
                                   .net = sti_exchange_of_recipe(in->recipe),
                                   .moments = setup->moments,

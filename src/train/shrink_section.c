@@ -142,6 +142,22 @@ static const sti_option rows[] = {
      .unit = "FACTOR",
      .help = "of click with kernel(auto): how many times fewer weights of convolutions "
              "are left; each layer's share is such that least importance is lost"},
+    {.name = "size",
+     .type = STI_OPTION_BYTES,
+     STI_OPTION_NO_BOUND,
+     .default_text = "auto",
+     AT(size_bytes),
+     .unit = "SIZE",
+     .help = "of click with kernel(auto), in the place of ratio: most bytes of the "
+             "compact file that the run's model makes"},
+    {.name = "latency",
+     .type = STI_OPTION_TEXT,
+     STI_OPTION_NO_BOUND,
+     .default_text = "",
+     AT(latency),
+     .unit = "TIME",
+     .help = "likewise: longest time of an image on this machine, as 5ms, or 0.5x the "
+             "dense network's; the shares that are found are in recipe.ini"},
 };
 
 static void check(const stint_recipe *recipe, sti_complaints *list)

@@ -28,7 +28,9 @@ typedef struct sti_shrink_values {
     int importance;
     int64_t importance_batches;
     int patterns;
-    double ratio; /* of kernel(auto) */
+    double ratio; /* of kernel(auto); 0: none, as of the next two */
+    size_t size_bytes;
+    const char *latency; /* NULL: none */
 } sti_shrink_values;
 
 extern const sti_recipe_section sti_shrink_section;

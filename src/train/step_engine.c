@@ -37,7 +37,9 @@ void sti_step_engine_measure(const sti_step_engine_desc *desc,
     sizes->slots =
         desc->train ? sti_shard_slots(local_shards(desc), desc->lanes) : desc->lanes;
     sizes->spares =
-        desc->train && (desc->accumulate > 1 || desc->grows) ? desc->lanes : 0;
+        desc->train && !desc->train->adds && (desc->accumulate > 1 || desc->grows)
+            ? desc->lanes
+            : 0;
     sizes->slots += sizes->spares;
     sizes->net = 0;
     if (desc->train && desc->comm)
@@ -147,7 +149,9 @@ static void set_desc(sti_step_engine *engine, const sti_step_engine_desc *desc)
     engine->local = local_shards(desc);
     if (engine->desc.accumulate == 0)
         engine->desc.accumulate = 1;
-    engine->runs = desc->shards * engine->desc.accumulate;
+    if (engine->desc.samples == 0)
+        engine->desc.samples = 1;
+    engine->runs = desc->shards * engine->desc.accumulate * engine->desc.samples;
     engine->team.threads = desc->threads;
     engine->lane_team.threads = sti_lane_threads(desc->threads, desc->lanes);
     sti_step_engine_measure(desc, &engine->sizes);

@@ -6,6 +6,8 @@
  * A shard may be several micro-batches (train.accumulate, [grow]): the graph runs once
  * for each, and the lane adds their results into one block, first to last, before the
  * tree sees it. So tree, ranks and exchange do not change with the size of a batch.
+ * Of a Bayesian network each micro-batch is decoded once and run `samples` times, with
+ * other weights each time; its graph adds up its runs itself (sti_network.adds).
  * With one lane all threads work inside each kernel; with several, each lane is one
  * thread. Neither changes a bit of the sum. With several ranks each has its own
  * consecutive shards, and net/tree_sum.h joins what they leave.
@@ -30,6 +32,10 @@
 typedef void sti_step_fill_fn(void *user, int64_t micro, float *images,
                               int32_t *labels);
 
+/* Whatever a graph of the caller's own is fed with, into the lane's inputs
+ * (sti_exec_address). */
+typedef stint_status sti_step_load_fn(void *user, int64_t micro, sti_exec *exec);
+
 typedef struct sti_step_engine_desc {
     const sti_network *train;     /* planned for the threads of a lane; NULL: none */
     const sti_network *eval;      /* likewise */
@@ -41,6 +47,7 @@ typedef struct sti_step_engine_desc {
     int64_t shards;     /* of the whole batch */
     int64_t accumulate; /* micro-batches of each, where a batch names none; 0: 1 */
     bool grows;         /* batches may name more */
+    int64_t samples;    /* runs of each micro-batch, of a Bayesian network; 0: 1 */
     sti_comm
         *comm; /* ranks that share them out; NULL: this process has all. Borrowed */
     sti_exchange_desc net; /* how they are joined over ranks */
@@ -50,6 +57,8 @@ typedef struct sti_step_engine_desc {
     int shadows; /* further blocks laid out as the parameters, see shrink.h: 0 to 2 */
     sti_step_fill_fn *fill; /* in place of train_data; called by all lanes at once */
     void *fill_user;
+    sti_step_load_fn *load; /* in place of all of them, likewise */
+    void *load_user;
 } sti_step_engine_desc;
 
 /* Bytes of each kind of block, and how many there are. */
@@ -96,7 +105,7 @@ typedef struct sti_step_engine {
     double *partial;      /* sums of squares a piece */
     int64_t partial_count;
     int32_t *leaf; /* [shards]: the shard at each leaf of the tree */
-    int64_t runs;  /* micro-batches that the last step's results are the sum of */
+    int64_t runs;  /* of the graph that the last step's results are the sum of */
     /* What the lanes of one call work on. */
     const struct sti_step_batch *batch;
 } sti_step_engine;
@@ -123,6 +132,7 @@ typedef struct sti_step_batch {
     const float *bounds; /* of packed tensors, for the network's input; NULL: zeros */
     const float *loss_weights;  /* [STI_LOSS_PARTS], if asked for; NULL: zeros */
     const float *class_weights; /* [classes], likewise */
+    float kl_weight;            /* what KL counts, likewise */
     uint64_t seed;
     uint64_t noise; /* shuffles the order in which shards are summed; 0: their own */
     int64_t step;
@@ -145,6 +155,10 @@ stint_status sti_step_engine_run(sti_step_engine *engine, const sti_step_batch *
 /* After a result that is not finite: find the first bad tensor. Always a failure. */
 stint_status sti_step_engine_diagnose(sti_step_engine *engine,
                                       const sti_step_batch *batch);
+/* A scalar metric of the training graph in a result block, summed over micro-batches.
+ */
+double sti_step_engine_metric(const sti_step_engine *engine, const char *block,
+                              stint_value value);
 /* Sum of squares of the gradients in a result block, in double by a fixed order. */
 double sti_step_engine_gradient_squares(sti_step_engine *engine, const char *block);
 /* Which of the engine's images are evaluated. */

@@ -73,6 +73,8 @@ static stint_status load_micro(const sti_step_engine *engine, int index, int64_t
     const sti_lane *lane = &engine->lanes[index];
     const sti_step_batch *b = engine->batch;
     const sti_network *net = engine->desc.train;
+    if (engine->desc.load)
+        return engine->desc.load(engine->desc.load_user, micro, lane->train);
     if (net->bounds >= 0)
         fill_input(net, net->bounds, b->bounds,
                    sti_exec_address(lane->train, net->bounds));
@@ -82,6 +84,9 @@ static stint_status load_micro(const sti_step_engine *engine, int index, int64_t
     if (net->class_weights >= 0)
         fill_input(net, net->class_weights, b->class_weights,
                    sti_exec_address(lane->train, net->class_weights));
+    if (net->kl_weight >= 0)
+        fill_input(net, net->kl_weight, &b->kl_weight,
+                   sti_exec_address(lane->train, net->kl_weight));
     if (engine->desc.fill) {
         engine->desc.fill(engine->desc.fill_user, micro,
                           sti_exec_address(lane->train, net->input),
@@ -115,51 +120,66 @@ static void run_graph(sti_step_engine *engine, sti_lane *lane, int index,
         sti_exec_run(lane->train, &engine->lane_team, step);
 }
 
-/* Where micro-batch k of a shard leaves its results: the first in the shard's slot,
- * later ones in the lane's spare block, whose results are added to it. */
-static int slot_of_micro(const sti_step_engine *engine, int index, int slot, int64_t k)
+/* Where run r of a shard leaves its results: the first in the shard's slot, later ones
+ * in the lane's spare block, whose results are added to it, unless the graph adds. */
+static int slot_of_run(const sti_step_engine *engine, int index, int slot, int64_t r)
 {
-    return k == 0 ? slot : engine->sizes.slots - engine->sizes.spares + index;
+    return r == 0 || engine->desc.train->adds
+               ? slot
+               : engine->sizes.slots - engine->sizes.spares + index;
 }
 
-/* One run of the graph, of micro-batch k of a shard. */
-static stint_status run_micro(sti_step_engine *engine, int index, int64_t shard,
-                              int64_t k, int slot)
+/* Run r of a shard: of sample r % samples of micro-batch r / samples, whose images are
+ * loaded for the first. */
+static stint_status run_once(sti_step_engine *engine, int index, int64_t shard,
+                             int64_t r, int slot)
 {
     sti_lane *lane = &engine->lanes[index];
-    const int64_t micro = shard * sti_step_accumulate(engine, engine->batch) + k;
+    const sti_step_batch *batch = engine->batch;
+    const int64_t samples = engine->desc.samples;
+    const sti_step step = {.seed = batch->seed,
+                           .step = batch->step,
+                           .shard =
+                               shard * sti_step_accumulate(engine, batch) + r / samples,
+                           .sample = r % samples,
+                           .add = r > 0};
     int64_t before = clock_start(engine);
-    const stint_status st = load_micro(engine, index, micro);
+    const stint_status st =
+        step.sample == 0 ? load_micro(engine, index, step.shard) : STINT_OK;
     if (st != STINT_OK)
         return st;
     clock_part(engine, index, STI_PROFILE_LOAD, &before);
     sti_exec_set_region(lane->train, STI_REGION_RESULT,
-                        slot_of(engine, slot_of_micro(engine, index, slot, k)));
-    run_graph(engine, lane, index,
-              &(sti_step){engine->batch->seed, engine->batch->step, micro});
+                        slot_of(engine, slot_of_run(engine, index, slot, r)));
+    run_graph(engine, lane, index, &step);
     return STINT_OK;
 }
 
-/* The micro-batches of a shard one after another, added up from first to last. carried:
- * the last one's results are the overlap thread's to add. */
+static int64_t runs_of_shard(const sti_step_engine *engine, const sti_step_batch *batch)
+{
+    return sti_step_accumulate(engine, batch) * engine->desc.samples;
+}
+
+/* The runs of a shard, its micro-batches one after another, added up from first to
+ * last. carried: the last one's results are the overlap thread's to add. */
 static stint_status run_shard(sti_step_engine *engine, int index, int64_t shard,
                               int slot, bool carried)
 {
     sti_lane *lane = &engine->lanes[index];
     adder add = {.engine = engine, .team = &engine->lane_team};
-    const int64_t count = sti_step_accumulate(engine, engine->batch);
-    for (int64_t k = 0; k < count; k++) {
-        const bool last = carried && k == count - 1;
+    const int64_t count = runs_of_shard(engine, engine->batch);
+    for (int64_t r = 0; r < count; r++) {
+        const bool last = carried && r == count - 1;
         if (last)
             sti_overlap_thread_last_shard(engine->overlap_thread, index, lane->train);
-        const stint_status st = run_micro(engine, index, shard, k, slot);
+        const stint_status st = run_once(engine, index, shard, r, slot);
         if (last)
             sti_exec_set_ready_callback(lane->train, NULL, 0, NULL, NULL);
         if (st != STINT_OK || last)
             return st;
         int64_t before = clock_start(engine);
-        if (k > 0)
-            add_slots(&add, slot, slot_of_micro(engine, index, slot, k));
+        if (slot_of_run(engine, index, slot, r) != slot)
+            add_slots(&add, slot, slot_of_run(engine, index, slot, r));
         clock_part(engine, index, STI_PROFILE_TREE, &before);
     }
     return STINT_OK;
@@ -206,8 +226,8 @@ static void run_lanes(sti_step_engine *engine)
         clock_part(engine, i, STI_PROFILE_WAIT, &engine->lanes[i].done_ns);
 }
 
-static double metric(const sti_step_engine *engine, const char *result,
-                     stint_value value)
+double sti_step_engine_metric(const sti_step_engine *engine, const char *result,
+                              stint_value value)
 {
     float number;
     if (value < 0)
@@ -265,7 +285,7 @@ stint_status sti_step_engine_run(sti_step_engine *engine, const sti_step_batch *
                                  sti_step_result *result)
 {
     engine->batch = batch;
-    engine->runs = engine->desc.shards * sti_step_accumulate(engine, batch);
+    engine->runs = engine->desc.shards * runs_of_shard(engine, batch);
     place_leaves(engine, batch);
     if (engine->overlap_thread && engine->exchange &&
         sti_exchange_measures(engine->exchange))
@@ -274,12 +294,12 @@ stint_status sti_step_engine_run(sti_step_engine *engine, const sti_step_batch *
         sti_comm_set_context(engine->desc.comm, "the sum of gradients",
                              batch->step + 1);
         sti_overlap_thread_begin(engine->overlap_thread, batch->step,
-                                 sti_step_accumulate(engine, batch) > 1);
+                                 engine->sizes.spares > 0 &&
+                                     sti_step_accumulate(engine, batch) > 1);
     }
     run_lanes(engine);
     if (engine->profile)
-        engine->profile->runs +=
-            engine->local.count * sti_step_accumulate(engine, batch);
+        engine->profile->runs += engine->local.count * runs_of_shard(engine, batch);
     stint_status st = sti_lanes_status(&engine->lanes[0].status,
                                        sizeof engine->lanes[0], engine->desc.lanes);
     int64_t start = clock_start(engine);
@@ -293,15 +313,20 @@ stint_status sti_step_engine_run(sti_step_engine *engine, const sti_step_batch *
     result->block = (char *)slot_of(engine, slot);
     clock_whole(engine, STI_PROFILE_JOIN, start);
     result->loss =
-        metric(engine, result->block, engine->desc.train->loss) / (double)engine->runs;
-    result->correct = metric(engine, result->block, engine->desc.train->correct);
-    result->squares = metric(engine, result->block, engine->desc.train->squares) /
-                      (double)engine->runs;
+        sti_step_engine_metric(engine, result->block, engine->desc.train->loss) /
+        (double)engine->runs;
+    result->correct =
+        sti_step_engine_metric(engine, result->block, engine->desc.train->correct) /
+        (double)engine->desc.samples;
+    result->squares =
+        sti_step_engine_metric(engine, result->block, engine->desc.train->squares) /
+        (double)engine->runs;
     for (int i = 0; i < STI_LOSS_PARTS; i++) {
         const stint_value part = engine->desc.train->part[i];
-        result->part[i] =
-            part < 0 ? (double)NAN
-                     : metric(engine, result->block, part) / (double)engine->runs;
+        result->part[i] = part < 0
+                              ? (double)NAN
+                              : sti_step_engine_metric(engine, result->block, part) /
+                                    (double)engine->runs;
     }
     return STINT_OK;
 }
@@ -311,12 +336,15 @@ stint_status sti_step_engine_diagnose(sti_step_engine *engine,
 {
     sti_lane *lane = &engine->lanes[0];
     engine->batch = batch;
-    engine->runs = engine->desc.shards * sti_step_accumulate(engine, batch);
-    for (int64_t s = 0; s < engine->runs; s++) {
-        stint_status st = load_micro(engine, 0, s);
+    engine->runs = engine->desc.shards * runs_of_shard(engine, batch);
+    for (int64_t r = 0; r < engine->runs; r++) {
+        const sti_step step = {.seed = batch->seed,
+                               .step = batch->step,
+                               .shard = r / engine->desc.samples,
+                               .sample = r % engine->desc.samples};
+        stint_status st = load_micro(engine, 0, step.shard);
         if (st == STINT_OK)
-            st = sti_exec_run_checked(lane->train, &engine->lane_team,
-                                      &(sti_step){batch->seed, batch->step, s});
+            st = sti_exec_run_checked(lane->train, &engine->lane_team, &step);
         if (st != STINT_OK)
             return st;
     }

@@ -9,6 +9,7 @@
 #include "base/fail.h"
 #include "base/rng.h"
 #include "train/grow_noise.h"
+#include "train/kl_course.h"
 #include "train/prune.h"
 #include "train/recipe_view.h"
 #include "train/run.h"
@@ -90,15 +91,18 @@ static sti_step_batch batch_of_step(sti_run *run, const sti_data_augment *augmen
                                     const sti_course_point *at, int64_t step)
 {
     const sti_recipe_view v = sti_recipe_view_of(run->recipe);
-    return (sti_step_batch){.samples = samples_at(run, at),
-                            .accumulate = at->accumulate,
-                            .augment = augment,
-                            .norm = &run->norm,
-                            .loss_weights = run->loss.weight,
-                            .class_weights = run->job.inputs.class_weights,
-                            .seed = sti_recipe_seed(run->recipe, STI_STREAM_DROPOUT),
-                            .noise = (uint64_t)v.noise->order,
-                            .step = step};
+    return (sti_step_batch){
+        .samples = samples_at(run, at),
+        .accumulate = at->accumulate,
+        .augment = augment,
+        .norm = &run->norm,
+        .loss_weights = run->loss.weight,
+        .class_weights = run->job.inputs.class_weights,
+        .kl_weight = (float)sti_kl_weight(v.bayes, run->job.inputs.train_count,
+                                          &run->job.course, at),
+        .seed = sti_recipe_seed(run->recipe, STI_STREAM_DROPOUT),
+        .noise = (uint64_t)v.noise->order,
+        .step = step};
 }
 
 /* The second step of a run that works harder to fit its budget is timed by operator, to
@@ -409,13 +413,20 @@ static stint_status log_early_stop(sti_run *run, int64_t epoch)
     return sti_run_log_early_stop(run->log, run->position.step, best);
 }
 
+static bool is_time_over(const sti_run *run)
+{
+    const double time = sti_train_section_of(run->recipe)->time;
+    return time > 0 && sti_seconds_since(run->start_ns) >= time;
+}
+
 static stint_status close_epoch(sti_run *run)
 {
     const sti_recipe_view v = sti_recipe_view_of(run->recipe);
     int64_t epoch = sti_course_epoch(&run->job.course, run->position.step);
     stint_status st = sti_select_wanted(run) ? sti_select_epoch(run, epoch) : STINT_OK;
     bool enough = sti_select_is_enough(run);
-    bool last = enough || run->position.step == run->job.steps;
+    run->time_over = is_time_over(run);
+    bool last = enough || run->time_over || run->position.step == run->job.steps;
     bool tested =
         run->job.inputs.test_count > 0 && !sti_shrink_chooses(run->recipe) &&
         (last || (v.train->eval_every > 0 && epoch % v.train->eval_every == 0));
@@ -468,7 +479,7 @@ static stint_status loop(sti_run *run)
         if (st == STINT_OK && epoch_is_over(run))
             st = close_epoch(run);
         if (st != STINT_OK || run->position.step >= run->job.steps ||
-            sti_select_is_enough(run))
+            sti_select_is_enough(run) || run->time_over)
             return st;
         st = handle_requests(run);
         if (st == STINT_OK && (st = run_step(run)) == STINT_E_BUDGET)

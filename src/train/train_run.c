@@ -12,6 +12,7 @@
 #include "train/plan_refusal.h"
 #include "train/report.h"
 #include "train/run.h"
+#include "train/train_section.h"
 
 /* What a planned job is worked with. */
 static void free_work(sti_run *run)
@@ -98,6 +99,9 @@ static stint_status check_machine(const sti_run *run)
 static stint_status plan_local(sti_run *run)
 {
     stint_status st = stint_recipe_check(run->recipe);
+    if (st == STINT_OK && run->comm && sti_train_section_of(run->recipe)->time > 0)
+        st = sti_fail(STINT_E_USAGE, "train.time: the clocks of several processes "
+                                     "differ; give them --epochs or --steps");
     if (st == STINT_OK)
         st = sti_isa_check();
     if (st == STINT_OK)

@@ -177,6 +177,14 @@ static const sti_option rows[] = {
      .unit = "EPOCHS",
      .help = "end the run when so many epochs in a row are no better, as train.select "
              "judges, than the best before them; 0: never"},
+    {.name = "time",
+     .type = STI_OPTION_TIME,
+     STI_OPTION_NO_BOUND,
+     .default_text = "0s",
+     AT(time),
+     .unit = "TIME",
+     .help = "end the run after the epoch (of an agent: the update) in which so much "
+             "time is over, as 20min; 0s: never"},
 };
 
 uint64_t sti_recipe_seed(const stint_recipe *recipe, sti_stream stream)

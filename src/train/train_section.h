@@ -25,6 +25,7 @@ typedef struct sti_train_values {
     int select;         /* STI_SELECT_... */
     double select_drop; /* of the reference's accuracy, for STI_SELECT_MISMATCH */
     int64_t patience;   /* epochs; 0: the run goes to its end */
+    double time;        /* seconds that the run may last; 0: no limit */
 } sti_train_values;
 
 extern const sti_recipe_section sti_train_section;

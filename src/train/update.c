@@ -24,6 +24,8 @@ typedef struct updater {
 
 int sti_update_moments(const sti_optimizer_values *optimizer)
 {
+    if (optimizer->name == STI_OPTIMIZER_RMSPROP)
+        return 1;
     if (optimizer->name != STI_OPTIMIZER_SGD)
         return 2;
     return optimizer->momentum > 0 ? 1 : 0;
@@ -48,6 +50,16 @@ static void run_numbers(const updater *u, const sti_team *team, int64_t n, bool 
                         .nesterov = o->nesterov,
                         .decoupled = o->decoupled};
         sti_sgd_f32(team, &args, n, x, gradient, moment[0]);
+        return;
+    }
+    if (o->name == STI_OPTIMIZER_RMSPROP) {
+        const sti_rmsprop rms = {.lr = u->lr,
+                                 .decay = weight_decay,
+                                 .gradient_scale = u->gradient_scale,
+                                 .epsilon = (float)o->epsilon,
+                                 .alpha = o->alpha,
+                                 .decoupled = o->decoupled};
+        sti_rmsprop_f32(team, &rms, n, x, gradient, moment[0]);
         return;
     }
     sti_adam args = {.lr = u->lr,
@@ -86,7 +98,7 @@ static void update_params(const updater *u)
         const sti_allocation *param = &net->plan->allocation[output->target];
         const sti_allocation *gradient = &net->plan->allocation[output->value];
         const sti_value_row *row = sti_graph_value(net->graph, output->target);
-        bool decay = u->optimizer->decay_all || !row->param.no_decay;
+        bool decay = !row->drawn && (u->optimizer->decay_all || !row->param.no_decay);
         if (run.bytes && run.param + run.bytes == param->offset &&
             run.gradient + run.bytes == gradient->offset && run.decay == decay) {
             run.bytes += param->bytes;

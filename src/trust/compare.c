@@ -9,6 +9,7 @@
 #include "trust/compare_priv.h"
 #include "trust/groups.h"
 #include "trust/saliency.h"
+#include "trust/same_task.h"
 
 typedef struct comparison {
     const stint_compare_desc *desc;
@@ -21,30 +22,6 @@ typedef struct comparison {
     sti_groups groups;
     int32_t **floor;
 } comparison;
-
-/* Classes, images and their preparation must be the same, or answers cannot be put side
- * by side. */
-static stint_status check_same_task(const stint_model_file *a,
-                                    const stint_model_file *b, const char *path)
-{
-    const sti_network_desc *m = &a->network, *n = &b->network;
-    if (m->model.classes != n->model.classes)
-        return sti_fail(STINT_E_INPUT,
-                        "%s tells %" PRId64 " classes apart, the reference %" PRId64,
-                        path, n->model.classes, m->model.classes);
-    for (int64_t c = 0; c < m->model.classes; c++)
-        if (strcmp(a->class_names[c], b->class_names[c]) != 0)
-            return sti_fail(STINT_E_INPUT,
-                            "%s: class %" PRId64 " is '%s', in the reference '%s'",
-                            path, c, b->class_names[c], a->class_names[c]);
-    if (m->height != n->height || m->width != n->width || m->channels != n->channels)
-        return sti_fail(STINT_E_INPUT,
-                        "%s takes images of %" PRId64 "x%" PRId64 "x%" PRId64
-                        ", the reference of %" PRId64 "x%" PRId64 "x%" PRId64,
-                        path, n->height, n->width, n->channels, m->height, m->width,
-                        m->channels);
-    return STINT_OK;
-}
 
 /* What seeds alone change is nothing between a model and itself. */
 static stint_status check_floor(const stint_model_file *model, const char *path,
@@ -66,12 +43,12 @@ static stint_status check_models(const stint_compare_desc *d,
     stint_model_file *changed = NULL;
     stint_status st = stint_model_open(d->changed, &changed);
     if (st == STINT_OK)
-        st = check_same_task(reference, changed, d->changed);
+        st = sti_check_same_task(reference, "the reference", changed, d->changed);
     for (int64_t f = 0; f < d->floors && st == STINT_OK; f++) {
         stint_model_file *model = NULL;
         st = stint_model_open(d->floor[f], &model);
         if (st == STINT_OK)
-            st = check_same_task(reference, model, d->floor[f]);
+            st = sti_check_same_task(reference, "the reference", model, d->floor[f]);
         if (st == STINT_OK)
             st = check_floor(model, d->floor[f], reference, "reference");
         if (st == STINT_OK)
@@ -91,7 +68,7 @@ static stint_status find_logits(const stint_compare_desc *d,
     stint_status st = stint_model_open(path, &model);
     data.split = split;
     if (st == STINT_OK)
-        st = check_same_task(reference, model, path);
+        st = sti_check_same_task(reference, "the reference", model, path);
     if (st == STINT_OK)
         st = sti_eval_logits(model, &data, d->threads, d->batch, d->progress, d->user,
                              logits);

@@ -8,9 +8,10 @@
 #include "base/fail.h"
 #include "base/memory.h"
 #include "kernel/maths/maths.h"
+#include "trust/calibration.h"
 #include "trust/statistics.h"
 
-enum { BINS = 15, BEST = 5 };
+enum { BEST = 5 };
 
 /* ---- answers ---- */
 
@@ -42,29 +43,6 @@ static double log_sum(const float *z, int32_t classes, int32_t best)
 }
 
 /* ---- scores ---- */
-
-/* Probability of the answer against its being right, in bins of confidence. */
-typedef struct calibration {
-    double confidence[BINS], right[BINS];
-    int64_t count[BINS];
-} calibration;
-
-static void calibrate(calibration *k, double confidence, bool right)
-{
-    int bin = (int)(confidence * BINS);
-    bin = bin < BINS ? bin : BINS - 1;
-    k->confidence[bin] += confidence;
-    k->right[bin] += right;
-    k->count[bin]++;
-}
-
-static double calibration_error(const calibration *k, int64_t count)
-{
-    double sum = 0;
-    for (int i = 0; i < BINS; i++)
-        sum += fabs(k->confidence[i] - k->right[i]);
-    return sum / (double)count;
-}
 
 /* The classes of the largest logits, best first; the lower class of equal ones. */
 static void find_best(const float *z, int32_t classes, int32_t best[BEST])
@@ -100,7 +78,7 @@ static int ascending(const void *a, const void *b)
 }
 
 static void score_one(const sti_fidelity_data *d, int64_t i, stint_fidelity *out,
-                      calibration kept[2], float *kl)
+                      stint_calibration kept[2], float *kl)
 {
     const float *r = d->reference + i * d->classes, *c = d->changed + i * d->classes;
     const int32_t best_r = out->reference_answer[i], best_c = out->changed_answer[i];
@@ -114,15 +92,15 @@ static void score_one(const sti_fidelity_data *d, int64_t i, stint_fidelity *out
         out->logit_max = apart > out->logit_max ? apart : out->logit_max;
     }
     kl[i] = distance > 0 ? (float)distance : 0; /* below 0 only by rounding */
-    calibrate(&kept[0], (double)sti_exp_f32((float)((double)r[best_r] - sum_r)),
+    sti_calibrate(&kept[0], (double)sti_exp_f32((float)((double)r[best_r] - sum_r)),
               best_r == d->label[i]);
-    calibrate(&kept[1], (double)sti_exp_f32((float)((double)c[best_c] - sum_c)),
+    sti_calibrate(&kept[1], (double)sti_exp_f32((float)((double)c[best_c] - sum_c)),
               best_c == d->label[i]);
 }
 
 static stint_status find_scores(const sti_fidelity_data *d, stint_fidelity *out)
 {
-    calibration kept[2] = {{{0}, {0}, {0}}, {{0}, {0}, {0}}};
+    stint_calibration kept[2] = {{{0}, {0}, {0}}, {{0}, {0}, {0}}};
     int64_t same = 0;
     double sum = 0;
     float *kl = sti_alloc_array(d->count, sizeof *kl, "fidelity");
@@ -138,8 +116,8 @@ static stint_status find_scores(const sti_fidelity_data *d, stint_fidelity *out)
     out->kl_mean = sum / (double)d->count;
     out->kl_999 = (double)kl[(d->count * 999 + 999) / 1000 - 1];
     out->top5_same = (double)same / (double)d->count;
-    out->reference_ece = calibration_error(&kept[0], d->count);
-    out->changed_ece = calibration_error(&kept[1], d->count);
+    out->reference_ece = sti_calibration_error(&kept[0], d->count);
+    out->changed_ece = sti_calibration_error(&kept[1], d->count);
     sti_free(kl);
     return STINT_OK;
 }

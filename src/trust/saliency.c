@@ -107,7 +107,7 @@ stint_status sti_saliency_maps(const stint_model_file *model, const stint_data *
             break;
         memset(which, 0, (size_t)d->model.classes * sizeof *which);
         which[answer[samples[i]]] = 1;
-        sti_exec_run(exec, &sti_team_serial, &(sti_step){0, 0, 0});
+        sti_exec_run(exec, &sti_team_serial, &(sti_step){0});
         take_map(model, sti_exec_address(exec, p.gradient),
                  maps + i * d->height * d->width);
     }

@@ -15,6 +15,7 @@
 /* A falling curve: 0.95 less a slope that begins at `knee`. */
 typedef struct curve {
     double knee, slope, noise;
+    double cheapest; /* argument of least cost */
     uint64_t seed;
     int looks;
     double at[64];
@@ -24,6 +25,13 @@ static double truth(const curve *c, double s)
 {
     const double over = s > c->knee ? s - c->knee : 0;
     return 0.95 - 0.02 * s - c->slope * over;
+}
+
+/* A cost that does not fall with the argument: least at `cheapest`, with a step where
+ * another way of computing takes over. */
+static double cost_at(const curve *c, double s)
+{
+    return 5 + 8 * (s - c->cheapest) * (s - c->cheapest) + (s < 0.33 ? 1.5 : 0);
 }
 
 static double normal(uint64_t seed, uint64_t i)
@@ -38,13 +46,13 @@ static double normal(uint64_t seed, uint64_t i)
     return sum - 6;
 }
 
-static stint_status look(void *user, double at, int repeat, double *value,
-                         double *deviation)
+static stint_status look(void *user, double at, int repeat, sti_search_look *seen)
 {
     curve *c = user;
     (void)repeat;
-    *value = truth(c, at) + c->noise * normal(c->seed, (uint64_t)c->looks);
-    *deviation = c->noise;
+    seen->value = truth(c, at) + c->noise * normal(c->seed, (uint64_t)c->looks);
+    seen->deviation = c->noise;
+    seen->cost = cost_at(c, at);
     c->at[c->looks++] = at;
     return STINT_OK;
 }
@@ -139,18 +147,66 @@ static void limits_that_all_or_none_keep(void **state)
     assert_true(r.found && r.at <= answer(&c, 0.92));
 }
 
-static stint_status no_number(void *user, double at, int repeat, double *value,
-                              double *deviation)
+/* With costs the search ends at the cheapest argument that keeps the limit, wherever
+ * that lies; by the crossing alone it would end at the largest. */
+static void the_cheapest_that_keeps_the_limit(void **state)
 {
-    (void)user, (void)at, (void)repeat, (void)deviation;
-    *value = (double)NAN;
+    int near = 0;
+    (void)state;
+    for (uint64_t seed = 0; seed < 100; seed++) {
+        curve c = {.knee = 0.5 + 0.4 * (double)seed / 100,
+                   .slope = 2,
+                   .noise = 0.002,
+                   .cheapest = 0.35 + 0.6 * (double)(seed * 37 % 100) / 100,
+                   .seed = seed};
+        const sti_search_desc desc = {.low = 0,
+                                      .high = 1,
+                                      .limit = 0.92,
+                                      .width = 0.008,
+                                      .samples = 10,
+                                      .costs = true};
+        sti_search_result r;
+        double least = INFINITY;
+        assert_int_equal(sti_search_bayes(&desc, look, &c, &r), STINT_OK);
+        assert_true(r.samples <= 10 && r.found);
+        for (int i = 0; i <= 1000; i++)
+            if (truth(&c, i * 1e-3) >= 0.92 && cost_at(&c, i * 1e-3) < least)
+                least = cost_at(&c, i * 1e-3);
+        near += cost_at(&c, r.at) <= 1.02 * least;
+    }
+    print_message("%d of 100 within 2 %% of the least cost\n", near);
+    assert_true(near >= 95);
+}
+
+static stint_status no_number(void *user, double at, int repeat, sti_search_look *seen)
+{
+    (void)user, (void)at, (void)repeat;
+    seen->value = (double)NAN;
     return STINT_OK;
 }
 
-static stint_status stopped(void *user, double at, int repeat, double *value,
-                            double *deviation)
+static stint_status no_cost(void *user, double at, int repeat, sti_search_look *seen)
 {
-    (void)user, (void)at, (void)repeat, (void)value, (void)deviation;
+    (void)user, (void)at, (void)repeat;
+    seen->cost = (double)NAN;
+    return STINT_OK;
+}
+
+static void a_cost_that_is_no_number_is_refused(void **state)
+{
+    const sti_search_desc desc = {
+        .low = 0, .high = 1, .limit = 0, .width = 0.01, .samples = 10, .costs = true};
+    sti_search_result r;
+    (void)state;
+    assert_int_equal(sti_search_bayes(&desc, no_cost, NULL, &r), STINT_E_FAILED);
+    assert_non_null(strstr(stint_last_error(), "objective at 0.5"));
+    assert_int_equal(sti_search_bisect(&desc, no_cost, NULL, &r), STINT_E_FAILED);
+    assert_int_equal(r.samples, 1);
+}
+
+static stint_status stopped(void *user, double at, int repeat, sti_search_look *seen)
+{
+    (void)user, (void)at, (void)repeat, (void)seen;
     return STINT_E_INTERRUPTED;
 }
 
@@ -175,6 +231,8 @@ int main(void)
         cmocka_unit_test(noisy_curves_by_a_process),
         cmocka_unit_test(a_shifted_curve_is_looked_at_elsewhere),
         cmocka_unit_test(limits_that_all_or_none_keep),
+        cmocka_unit_test(the_cheapest_that_keeps_the_limit),
+        cmocka_unit_test(a_cost_that_is_no_number_is_refused),
         cmocka_unit_test(failures_are_handed_on),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -133,6 +133,28 @@ says err "--memory"
 run 3 svm train --memory 1M large.libsvm none.model
 [ ! -e none.model ] || fail "a refused training leaves a model"
 
+# ---- the same model for several processes ----
+for ranks in 2 3; do
+    for data in "large.libsvm" "three.libsvm" "-a oaa three.libsvm" "-l implicit large.libsvm"; do
+        # shellcheck disable=SC2086
+        run 0 svm train --json -e 1e-8 $data alone.model
+        want_ranks=$(sha)
+        rm -f ranks.model
+        pids=
+        for rank in $(seq 1 $((ranks - 1))); do
+            # shellcheck disable=SC2086
+            "$STINT" svm train -q -e 1e-8 --net-root @svm$$ --net-ranks $ranks --net-rank "$rank" \
+                $data none.model >rank.out 2>rank.err &
+            pids="$pids $!"
+        done
+        # shellcheck disable=SC2086
+        run 0 svm train --json -e 1e-8 --net-root @svm$$ --net-ranks $ranks $data ranks.model
+        for pid in $pids; do wait "$pid" || fail "a rank fails: $(cat rank.err)"; done
+        [ "$(sha)" = "$want_ranks" ] || fail "$ranks ranks change the model of $data"
+        [ ! -e none.model ] || fail "rank 1 writes a model"
+    done
+done
+
 # ---- predictions within a budget: fewer threads, the same answers ----
 run 0 svm predict -j 3 --json large.libsvm l.model want --values want.npy
 peak=$($python -c 'import json; print(json.load(open("out"))["planned_peak_bytes"])')
@@ -194,12 +216,9 @@ absent() { # STATUS WORDS ARGUMENT...: refused by a sentence of its own
     says err "$words"
     grep -q "unknown flag" err && fail "stint $*: an absent option is told as mistyped"
 }
-for option in "--precision float" "--net-ranks 2"; do
-    # shellcheck disable=SC2086
-    absent 8 "not there yet" svm train $option two.libsvm none.model
-    # shellcheck disable=SC2086
-    absent 8 "not there yet" svm plan $option two.libsvm
-done
+absent 8 "not there yet" svm train --precision float two.libsvm none.model
+absent 8 "not there yet" svm plan --precision float two.libsvm
+absent 8 "not there yet" svm plan --net-ranks 2 two.libsvm
 run 1 svm train -e 1e-12 -i 2 two.libsvm none.model
 says err "after 2 iterations"
 run 1 svm train -t sigmoid -g 5 two.libsvm none.model
@@ -227,6 +246,8 @@ says err "bad.range:3"
 printf 'y\n0 1\n0 1\n' >bad.range
 run 4 svm scale -r bad.range two.libsvm
 says err "a line 'x'"
+printf 'y\n0 1\n0 1\nx\n0 1\n' >bad.range
+run 0 svm scale -r bad.range two.libsvm
 
 # ---- tables there and back ----
 run 0 data table words.arff --out words.libsvm

@@ -227,7 +227,9 @@ static void test_snapshot(void **state)
     (void)state;
     desc.sticky = 0.25;
     desc.stack = 1;
-    stint_env *env = open_env(&desc), *other = open_env(&desc);
+    stint_env *env = open_env(&desc), *twin = open_env(&desc);
+    desc.sticky = 0.5;
+    stint_env *other = open_env(&desc);
     const size_t bytes = stint_env_describe(env)->state_bytes;
     uint8_t *states = malloc(bytes * (size_t)desc.envs);
     run_steps(env, 0, 30, there);
@@ -238,8 +240,14 @@ static void test_snapshot(void **state)
         assert_int_equal(stint_env_load(env, i, states + bytes * (size_t)i), STINT_OK);
     run_steps(env, 30, 30, back);
     assert_string_equal(there, back);
+    for (int64_t i = 0; i < desc.envs; i++)
+        assert_int_equal(stint_env_load(twin, i, states + bytes * (size_t)i), STINT_OK);
+    back[0] = '\0';
+    run_steps(twin, 30, 30, back);
+    assert_string_equal(there, back);
     assert_int_equal(stint_env_load(other, 0, states), STINT_E_INPUT);
     free(states);
+    stint_env_close(twin);
     stint_env_close(other);
     stint_env_close(env);
 }

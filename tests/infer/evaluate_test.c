@@ -182,7 +182,7 @@ static void test_lent_memory(void **state)
         for (int i = 0; i < SIDE * SIDE * 3; i++)
             x[i] = (float)(i % 17) / 17 - 0.5f;
         *(int32_t *)sti_exec_address(exec, network.labels) = -1;
-        sti_exec_run(exec, &both[k]->lane_team, &(sti_step){0, 0, 0});
+        sti_exec_run(exec, &both[k]->lane_team, &(sti_step){0});
     }
     assert_memory_equal(
         sti_exec_address(owner->lanes.lane[0].exec, network.probabilities),

@@ -108,7 +108,7 @@ static void run_network(const sti_network_desc *desc, tensors *t, int64_t n,
         for (int64_t i = 0; i < n * pixels; i++)
             x[i] = value_of("images", (uint64_t)(from * pixels + i), false, 1);
         memset(sti_exec_address(exec, net.labels), 0, (size_t)n * 4);
-        sti_exec_run(exec, &infer->lanes.lane_team, &(sti_step){0, 0, 0});
+        sti_exec_run(exec, &infer->lanes.lane_team, &(sti_step){0});
         memcpy(logits + from * CLASSES, sti_exec_address(exec, net.logits),
                (size_t)(n * CLASSES) * sizeof *logits);
     }

@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "base/cpu.h"
 #include "base/memory.h"
 #include "base/rng.h"
 
@@ -39,6 +40,23 @@ static void by_the_counter(void **state)
     assert_memory_equal(x, y, N * sizeof *x);
     sti_free(x);
     sti_free(y);
+}
+
+/* Vectors take the same words as the plain loop, NaN and zeros among the elements. */
+static void every_instruction_set(void **state)
+{
+    (void)state;
+    static float x[N], want[N], got[N];
+    const sti_dropout_key key = {.seed = 99, .step = 1, .shard = 7, .layer = 3};
+    const sti_isa best = sti_isa_now();
+    for (int i = 0; i < N; i++)
+        x[i] = i % 97 == 0 ? NAN : i % 89 == 0 ? -0.0f : (float)(i - N / 2);
+    for (int isa = 0; isa <= (int)best; isa++) {
+        sti_isa_force((sti_isa)isa);
+        sti_dropout_f32(&sti_team_serial, &key, 0.4f, N - 7, x, isa == 0 ? want : got);
+        assert_memory_equal(isa == 0 ? want : got, want, sizeof want);
+    }
+    sti_isa_force(best);
 }
 
 static double kept(const sti_dropout_key *key, float rate, float *y)
@@ -77,6 +95,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(by_the_counter),
+        cmocka_unit_test(every_instruction_set),
         cmocka_unit_test(keys_are_independent),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -90,6 +90,8 @@ static float apply_unary(sti_unary kind, float x)
         return sti_gelu_f32(x);
     case STI_UNARY_SOFTPLUS:
         return sti_softplus_f32(x);
+    case STI_UNARY_SIGN:
+        return x >= 0 ? 1.0f : x < 0 ? -1.0f : x;
     case STI_UNARY_COUNT:
         break;
     }

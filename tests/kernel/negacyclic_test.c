@@ -13,6 +13,7 @@
 #include "base/memory.h"
 #include "base/rng.h"
 #include "kernel/fft/negacyclic.h"
+#include "kernel/ntt_product.h"
 #include "kernel/torus/torus.h"
 
 static uint32_t word_of(uint64_t seed, uint64_t i)
@@ -143,6 +144,111 @@ static void products_are_exact(void **state)
     sti_isa_force(STI_ISA_AVX512);
 }
 
+/* All lanes of sums as the parameter sets have them against an exact transform: 10^5
+ * coefficients and more. */
+static void products_agree_with_a_number_transform(void **state)
+{
+    static const struct {
+        int n, rows, cols;
+    } shapes[] = {{512, 8, 4}, {256, 12, 6}, {1024, 4, 2}};
+    int64_t count = 0;
+    (void)state;
+    for (int s = 0; s < 9; s++) {
+        const int64_t n = shapes[s % 3].n;
+        const int rows = shapes[s % 3].rows, cols = shapes[s % 3].cols;
+        /* Worst cases of few rows: the largest sums are 2^50. */
+        problem p = make(n, rows, cols, s < 3 ? 0 : s < 6 ? 3 : 4);
+        uint32_t *acc = sti_alloc((size_t)(cols * n * 8) * 4, "test");
+        uint32_t *want = sti_alloc((size_t)n * 4, "test");
+        by_fft(&p, acc);
+        for (int c = 0; c < cols; c++)
+            for (int lane = 0; lane < 8; lane++, count += n) {
+                ntt_product(n, rows, p.d + lane, 8, p.g + c * n, cols * n, want);
+                for (int64_t i = 0; i < n; i++)
+                    if (want[i] != acc[8 * (c * n + i) + lane])
+                        fail_msg("shape %d, column %d, lane %d, coefficient %d", s, c,
+                                 lane, (int)i);
+            }
+        sti_free(p.d);
+        sti_free(p.g);
+        sti_free(acc);
+        sti_free(want);
+    }
+    assert_true(count >= 100000);
+}
+
+/* A row's polynomial in each lane gives the bits that a lane of eight gives. */
+static void one_by_one_gives_the_same_bits(void **state)
+{
+    static const struct {
+        int m, levels, cols;
+    } shapes[] = {{16, 2, 2}, {64, 3, 2}, {32, 2, 4},
+                  {16, 3, 4}, {32, 2, 6}, {8, 1, 8}};
+    (void)state;
+    for (int isa = STI_ISA_REF; isa <= STI_ISA_AVX512; isa++) {
+        if (!sti_isa_force((sti_isa)isa))
+            continue;
+        for (size_t s = 0; s < sizeof shapes / sizeof shapes[0]; s++) {
+            const int m = shapes[s].m, levels = shapes[s].levels, cols = shapes[s].cols;
+            const int rows = levels * cols;
+            const int groups = sti_negacyclic_group(cols, levels - 1) + 1;
+            double *d = sti_alloc((size_t)(rows * m * 16) * 8, "test");
+            double *one = sti_alloc((size_t)(groups * m * 16) * 8, "test");
+            double *g = sti_alloc((size_t)(m * rows * cols * 2) * 8, "test");
+            double *out = sti_alloc((size_t)(cols * m * 16) * 8, "test");
+            double *out_one = sti_alloc((size_t)(m * 16) * 8, "test");
+            for (int64_t i = 0; i < rows * m * 16; i++)
+                d[i] = (double)(int32_t)word_of(20, (uint64_t)i) * 0x1.3p-9;
+            for (int64_t i = 0; i < m * rows * cols * 2; i++)
+                g[i] = (double)(int32_t)word_of(21, (uint64_t)i) * 0x1.7p-3;
+            for (int r = 0; r < rows; r++)
+                for (int f = 0; f < 2 * m; f++) {
+                    const int c = r / levels, l = r % levels;
+                    one[(sti_negacyclic_group(cols, l) * 2 * m + f) * 8 +
+                        sti_negacyclic_lane(cols, l) + c] = d[(r * 2 * m + f) * 8 + 5];
+                }
+            sti_negacyclic_product(m, rows, cols, d, g, out);
+            sti_negacyclic_product_one(m, levels, cols, one, g, out_one);
+            for (int f = 0; f < 2 * m; f++)
+                for (int c = 0; c < 8; c++) {
+                    const double want = c < cols ? out[(c * 2 * m + f) * 8 + 5] : 0;
+                    assert_memory_equal(&out_one[8 * f + c], &want, sizeof want);
+                }
+            sti_free(d);
+            sti_free(one);
+            sti_free(g);
+            sti_free(out);
+            sti_free(out_one);
+        }
+    }
+    sti_isa_force(STI_ISA_AVX512);
+}
+
+static void digits_of_one_are_those_of_a_lane(void **state)
+{
+    enum { N = 32, LEVELS = 2, BITS = 9, COLS = 6 };
+    uint32_t x[8 * N] = {0}, apart[8 * N];
+    int32_t one[2 * 8 * N + 8] = {0}, by[8], digit[LEVELS * 8 * N];
+    (void)state;
+    for (int isa = STI_ISA_REF; isa <= STI_ISA_AVX512; isa++) {
+        if (!sti_isa_force((sti_isa)isa))
+            continue;
+        for (int turn = 0; turn < 2 * N; turn += 7) {
+            for (int i = 0; i < 8 * N; i++)
+                x[i] = i % 8 < COLS ? word_of(22, (uint64_t)i) : 0;
+            for (int g = 0; g < 8; g++)
+                by[g] = turn;
+            memcpy(apart, x, sizeof x);
+            sti_torus_rotate_digits(N, LEVELS, BITS, apart, by, digit);
+            sti_torus_rotate_digits_one(N, LEVELS, BITS, COLS, x, turn, one);
+            for (int l = 0; l < LEVELS; l++)
+                for (int i = 0; i < 8 * N; i++)
+                    assert_int_equal(one[8 * N * l + i], digit[8 * N * l + i]);
+        }
+    }
+    sti_isa_force(STI_ISA_AVX512);
+}
+
 static void binary_products_are_exact(void **state)
 {
     enum { N = 64 };
@@ -204,7 +310,7 @@ static void key_switch_is_its_sum(void **state)
         for (int i = 0; i < COUNT * LEVELS * WIDTH; i++)
             key[i] = word_of(10, (uint64_t)i);
         memset(out, 0, sizeof out);
-        sti_torus_key_switch(COUNT, LEVELS, BITS, WIDTH, a, key, out);
+        sti_torus_key_switch(COUNT, LEVELS, BITS, WIDTH, 8, a, key, out);
         for (int g = 0; g < 8; g++)
             for (int k = 0; k < WIDTH; k++) {
                 uint32_t want = 0;
@@ -228,6 +334,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(products_are_exact),
+        cmocka_unit_test(products_agree_with_a_number_transform),
+        cmocka_unit_test(one_by_one_gives_the_same_bits),
+        cmocka_unit_test(digits_of_one_are_those_of_a_lane),
         cmocka_unit_test(binary_products_are_exact),
         cmocka_unit_test(digits_are_near),
         cmocka_unit_test(key_switch_is_its_sum),

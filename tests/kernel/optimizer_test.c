@@ -129,6 +129,44 @@ static void adam_formula(void **state)
     }
 }
 
+static void model_rmsprop(const sti_rmsprop *a)
+{
+    for (int64_t i = 0; i < N; i++) {
+        double d = (double)g[i] * (double)a->gradient_scale;
+        if (a->decoupled)
+            want_p[i] *= 1.0 - (double)a->lr * (double)a->decay;
+        else
+            d += (double)a->decay * want_p[i];
+        want_v[i] = a->alpha * want_v[i] + (1.0 - a->alpha) * d * d;
+        want_p[i] -= (double)a->lr * d / (sqrt(want_v[i]) + (double)a->epsilon);
+    }
+}
+
+static sti_rmsprop rmsprop_of(bool decoupled)
+{
+    return (sti_rmsprop){.lr = 0.01f,
+                         .decay = 0.1f,
+                         .gradient_scale = 0.25f,
+                         .epsilon = 1e-5f,
+                         .alpha = 0.99,
+                         .decoupled = decoupled};
+}
+
+static void rmsprop_formula(void **state)
+{
+    (void)state;
+    for (int decoupled = 0; decoupled < 2; decoupled++) {
+        const sti_rmsprop a = rmsprop_of(decoupled);
+        begin();
+        for (int step = 0; step < STEPS; step++) {
+            make_gradient(step);
+            sti_rmsprop_f32(&sti_team_serial, &a, N, p, g, v);
+            model_rmsprop(&a);
+        }
+        check("rmsprop", 4e-6);
+    }
+}
+
 /* param 0.5, -1.25, 3; gradients (0.1, -0.2, 0.3) times 1, 2, 3: three steps of
  * torch.optim 1.13 in float32. */
 static void torch_values(void **state)
@@ -138,8 +176,9 @@ static void torch_values(void **state)
     static const float nesterov[3] = {0.335335106f, -0.910695672f, 2.44615793f};
     static const float adam[3] = {0.470394582f, -1.22034144f, 2.9702177f};
     static const float adamw[3] = {0.469299346f, -1.21705163f, 2.96180701f};
-    const float *want[4] = {sgd, nesterov, adam, adamw};
-    for (int kind = 0; kind < 4; kind++) {
+    static const float rmsprop[3] = {0.238934696f, -0.989409208f, 2.74273968f};
+    const float *want[5] = {sgd, nesterov, adam, adamw, rmsprop};
+    for (int kind = 0; kind < 5; kind++) {
         float q[3] = {0.5f, -1.25f, 3.0f}, first[3] = {0}, second[3] = {0};
         for (int step = 0; step < 3; step++) {
             const float d[3] = {0.1f * (float)(step + 1), -0.2f * (float)(step + 1),
@@ -150,8 +189,11 @@ static void torch_values(void **state)
                                .gradient_scale = 1.0f,
                                .nesterov = kind == 1};
             sti_adam a = adam_at(step, kind == 3);
-            a.gradient_scale = 1.0f;
-            if (kind < 2)
+            sti_rmsprop r = rmsprop_of(false);
+            a.gradient_scale = r.gradient_scale = 1.0f;
+            if (kind == 4)
+                sti_rmsprop_f32(&sti_team_serial, &r, 3, q, d, second);
+            else if (kind < 2)
                 sti_sgd_f32(&sti_team_serial, &s, 3, q, d, first);
             else
                 sti_adam_f32(&sti_team_serial, &a, 3, q, d, first, second);
@@ -173,7 +215,10 @@ static void run_both(int threads, int64_t cut)
     begin();
     for (int step = 0; step < 2; step++) {
         const sti_adam a = adam_at(step, true);
+        const sti_rmsprop r = rmsprop_of(true);
         make_gradient(step);
+        sti_rmsprop_f32(&team, &r, cut, p, g, v);
+        sti_rmsprop_f32(&team, &r, N - cut, p + cut, g + cut, v + cut);
         sti_sgd_f32(&team, &s, cut, p, g, m);
         sti_sgd_f32(&team, &s, N - cut, p + cut, g + cut, m + cut);
         sti_adam_f32(&team, &a, cut, p, g, m, v);
@@ -204,9 +249,8 @@ static void same_bits_everywhere(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sgd_formula),
-        cmocka_unit_test(adam_formula),
-        cmocka_unit_test(torch_values),
+        cmocka_unit_test(sgd_formula),          cmocka_unit_test(adam_formula),
+        cmocka_unit_test(rmsprop_formula),      cmocka_unit_test(torch_values),
         cmocka_unit_test(same_bits_everywhere),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

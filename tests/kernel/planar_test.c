@@ -36,6 +36,7 @@ typedef struct example {
     bool shapes; /* of four taps or fewer, any of the 126 */
     sti_planar_shape s;
     bool scale, shift, residual, relu;
+    bool nan; /* one of the sums */
     double keep;
 } example;
 
@@ -79,6 +80,28 @@ static float expected(const example *e, const float *x, const float *w,
     return e->relu && acc < 0 ? 0 : acc;
 }
 
+/* The first of the largest of a window by rows, a NaN before any number; in place. */
+static void pool_rows(const sti_planar_shape *s, float *y)
+{
+    const int64_t oh = s->oh / 2, ow = s->ow / 2;
+    float *to = y;
+    for (int64_t image = 0; image < s->n; image++)
+        for (int64_t i = 0; i < oh * ow * s->filters; i++) {
+            const int64_t pixel = i / s->filters, f = i % s->filters;
+            const float *at =
+                y +
+                ((image * s->oh + pixel / ow * 2) * s->ow + pixel % ow * 2) *
+                    s->filters +
+                f;
+            float best = at[0];
+            for (int k = 1; k < 4; k++) {
+                const float v = at[(k / 2 * s->ow + k % 2) * s->filters];
+                best = v > best || (isnan(v) && !isnan(best)) ? v : best;
+            }
+            *to++ = best;
+        }
+}
+
 /* Channels-last to channels-last through the planar layout. */
 static float *run_planar(const example *e, int threads, const float *x, const float *w,
                          const sti_planar_epilogue *epilogue, const float *residual)
@@ -86,8 +109,10 @@ static float *run_planar(const example *e, int threads, const float *x, const fl
     const sti_planar_shape *s = &e->s;
     const sti_team team = {threads};
     sti_planar_zeros zeros;
-    assert_true(sti_planar_look(w, s->kh, s->kw, s->channels, s->filters, &zeros));
+    assert_true(sti_planar_look(s, w, &zeros));
     const sti_planar_plan p = sti_planar_plan_of(s, &zeros, threads);
+    assert_true(p.outer || !s->pool);
+    const int64_t oh = s->oh >> s->pool, ow = s->ow >> s->pool;
     const int64_t from = p.groups * p.lanes * s->channels * s->h * s->w;
     const int64_t to = p.groups * p.lanes * s->filters * s->oh * s->ow;
     float *px = sti_alloc_array(from, sizeof *px, "test");
@@ -105,7 +130,7 @@ static float *run_planar(const example *e, int threads, const float *x, const fl
     with.residual = e->residual ? pr : NULL;
     assert_true(sti_planar_pack(&p, w, packed));
     sti_planar_conv_f32(&team, &p, px, packed, &with, py, scratch);
-    sti_planar_to_f32(&team, s->n, s->oh * s->ow, s->filters, p.lanes, py, y);
+    sti_planar_to_f32(&team, s->n, oh * ow, s->filters, p.lanes, py, y);
     sti_free(px);
     sti_free(py);
     sti_free(pr);
@@ -118,6 +143,7 @@ static void compare(const example *e)
 {
     const sti_planar_shape *s = &e->s;
     const int64_t outputs = s->n * s->oh * s->ow * s->filters;
+    const int64_t results = s->n * (s->oh >> s->pool) * (s->ow >> s->pool) * s->filters;
     float *x = values(s->n * s->h * s->w * s->channels, 1);
     float *w = values(s->kh * s->kw * s->channels * s->filters, e->keep);
     if (e->shapes)
@@ -133,13 +159,17 @@ static void compare(const example *e)
         want[i] = expected(e, x, w, scale, shift, residual, p / (s->oh * s->ow),
                            p / s->ow % s->oh, p % s->ow, f);
     }
+    if (e->nan)
+        want[outputs / 2] = NAN, residual[outputs / 2] = NAN;
+    if (s->pool)
+        pool_rows(s, want);
     for (int isa = 0; isa < STI_ISA_COUNT; isa++)
         for (int threads = 1; threads <= 3; threads += 2) {
             if (!sti_isa_force((sti_isa)isa))
                 continue;
             float *got = run_planar(e, threads, x, w, &epilogue, residual);
-            for (int64_t i = 0; i < outputs; i++)
-                if (got[i] != want[i] || isnan(want[i])) /* (-0 is 0) */
+            for (int64_t i = 0; i < results; i++)
+                if (got[i] != want[i] && !(isnan(got[i]) && e->nan && isnan(want[i])))
                     fail_msg(
                         "%d x %d stride %d, n %d, %s, %d threads: output %d is %a, "
                         "wanted %a",
@@ -161,11 +191,11 @@ static const int64_t image_counts[] = {1, 3, 16, 29};
 static void test_equals_a_scalar_chain(void **state)
 {
     static const sti_planar_shape shapes[] = {
-        /* n, h, w, channels, filters, kh, kw, stride, pad, oh, ow */
-        {0, 7, 19, 5, 6, 3, 3, 1, 1, 0, 0},  {0, 8, 8, 20, 40, 3, 3, 1, 1, 0, 0},
-        {0, 2, 2, 30, 33, 3, 3, 1, 1, 0, 0}, {0, 9, 17, 4, 3, 3, 3, 2, 1, 0, 0},
-        {0, 12, 12, 3, 4, 5, 5, 1, 0, 0, 0}, {0, 6, 5, 9, 7, 1, 1, 2, 0, 0, 0},
-        {0, 3, 40, 1, 1, 2, 4, 3, 2, 0, 0},  {0, 1, 1, 50, 10, 1, 1, 1, 0, 0, 0},
+        /* n, h, w, channels, filters, kh, kw, stride, pad, oh, ow, pool */
+        {0, 7, 19, 5, 6, 3, 3, 1, 1, 0, 0, 0},  {0, 8, 8, 20, 40, 3, 3, 1, 1, 0, 0, 0},
+        {0, 2, 2, 30, 33, 3, 3, 1, 1, 0, 0, 0}, {0, 9, 17, 4, 3, 3, 3, 2, 1, 0, 0, 0},
+        {0, 12, 12, 3, 4, 5, 5, 1, 0, 0, 0, 0}, {0, 6, 5, 9, 7, 1, 1, 2, 0, 0, 0, 0},
+        {0, 3, 40, 1, 1, 2, 4, 3, 2, 0, 0, 0},  {0, 1, 1, 50, 10, 1, 1, 1, 0, 0, 0, 0},
     };
     (void)state;
     for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++)
@@ -207,6 +237,34 @@ static void test_shapes_of_four_taps(void **state)
     }
 }
 
+/* Whole kernels and parts of them, on maps of every way; with windows on the results.
+ */
+static void test_pooling(void **state)
+{
+    const int64_t sides[] = {19, 16, 33, 8, 5, 4, 2};
+    (void)state;
+    for (int k = 0; k < 14; k++) {
+        const int64_t side = sides[k % 7], kernel = k % 3 == 1 ? 5 : 3;
+        example e = {.s = {.n = k < 7 ? 1 + k % 2 : 16,
+                           .h = side,
+                           .w = side + k % 2,
+                           .channels = 5,
+                           .filters = k % 5 ? 7 : 130,
+                           .kh = kernel,
+                           .kw = kernel,
+                           .stride = 1,
+                           .pad = kernel / 2,
+                           .oh = side,
+                           .ow = side + k % 2,
+                           .pool = 1},
+                     .shift = k & 1,
+                     .residual = k % 3 > 0,
+                     .nan = k % 3 == 2,
+                     .keep = k % 2 ? 1 : 0.6};
+        compare(&e);
+    }
+}
+
 static void test_no_weight_at_all(void **state)
 {
     example e = {.s = {.n = 2,
@@ -240,7 +298,7 @@ static void test_plan_is_of_the_shape_alone(void **state)
                                 .pad = 1,
                                 .oh = 16,
                                 .ow = 16};
-    const sti_planar_zeros zeros = {.kept = 9000, .kernels = 3000};
+    const sti_planar_zeros zeros = {.kept = 9000, .chunks = 3000};
     const sti_planar_plan a = sti_planar_plan_of(&s, &zeros, 1);
     sti_planar_plan b = sti_planar_plan_of(&s, &zeros, 8);
     (void)state;
@@ -255,7 +313,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_equals_a_scalar_chain),
-        cmocka_unit_test(test_shapes_of_four_taps),
+        cmocka_unit_test(test_shapes_of_four_taps), cmocka_unit_test(test_pooling),
         cmocka_unit_test(test_no_weight_at_all),
         cmocka_unit_test(test_plan_is_of_the_shape_alone)};
     return cmocka_run_group_tests(tests, NULL, NULL);

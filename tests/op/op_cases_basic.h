@@ -38,6 +38,7 @@ UNARY_CASE(silu, x / (1.0 + exp(-x)))
 UNARY_CASE(gelu,
            0.5 * x * (1.0 + tanh(0.79788456080286536 * (x + 0.044715 * x * x * x))))
 UNARY_CASE(softplus, log1p(exp(x)))
+UNARY_CASE(sign, x < 0 ? -1.0 : 1.0)
 UNARY_CASE(exp, exp(x))
 UNARY_CASE(log, log(x))
 UNARY_CASE(sin, sin(x))
@@ -344,6 +345,14 @@ static const op_case op_cases_basic[] = {
     U(silu, OP_NORMAL, "F.silu(x0)"),
     U(gelu, OP_NORMAL, "F.gelu(x0, approximate='tanh')"),
     U(softplus, OP_NORMAL, "F.softplus(x0)"),
+    /* Its gradient is not the derivative: tests/pass/op_gradient_test.c. */
+    {.name = "sign",
+     .n_in = 1,
+     .shape = {"A,B"},
+     .draw = {OP_NORMAL},
+     .build = build_sign,
+     .reference = reference_sign,
+     .torch = "torch.where(x0 < 0, -1.0, 1.0)"},
     U(exp, OP_NORMAL, "torch.exp(x0)"),
     U(log, OP_POSITIVE, "torch.log(x0)"),
     U(sin, OP_NORMAL, "torch.sin(x0)"),

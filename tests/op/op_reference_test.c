@@ -225,6 +225,7 @@ static const char *const unary_ops[STI_UNARY_COUNT] = {
     [STI_UNARY_SILU] = "silu",
     [STI_UNARY_GELU] = "gelu",
     [STI_UNARY_SOFTPLUS] = "softplus",
+    [STI_UNARY_SIGN] = "sign",
 };
 static const char *const binary_ops[STI_BINARY_COUNT] = {
     [STI_BINARY_ADD] = "add",

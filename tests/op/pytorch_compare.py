@@ -52,6 +52,29 @@ def attention(x, heads, kv_heads, causal):
     return (score.softmax(3) @ v).transpose(1, 2).flatten(2)
 
 
+def vtrace(ratio, reward, discount, weight, value, rho, c, lam):
+    """Targets and advantages; value has a step more than the others."""
+    ratio = ratio.exp()
+    rho = weight * ratio.clamp(max=rho)
+    through = discount * weight * lam * ratio.clamp(max=c)
+    delta = rho * (reward + discount * value[1:] - value[:-1])
+    error = [torch.zeros_like(value[0])]
+    for t in reversed(range(len(delta))):
+        error.insert(0, delta[t] + through[t] * error[0])
+    target = torch.stack(error) + value
+    return target[:-1], rho * (reward + discount * target[1:] - value[:-1])
+
+
+def gae(reward, discount, weight, value, lam):
+    """Targets and advantages, likewise."""
+    delta = reward + discount * value[1:] - value[:-1]
+    advantage = [torch.zeros_like(value[0])]
+    for t in reversed(range(len(delta))):
+        advantage.insert(0, weight[t] * (delta[t] + lam * discount[t] * advantage[0]))
+    advantage = torch.stack(advantage[:-1])
+    return advantage + value[:-1], advantage
+
+
 def read(data, entry):
     count = int(numpy.prod(entry["shape"], dtype=numpy.int64))
     values = numpy.frombuffer(data, "<" + entry["type"], count, entry["at"])
@@ -61,7 +84,7 @@ def read(data, entry):
 def evaluate(case, data, dtype):
     """Result and gradients by PyTorch in this precision, as float64."""
     scope = {"torch": torch, "F": F, "nchw": nchw, "nhwc": nhwc, "oihw": oihw,
-             "conv2d": conv2d, "attention": attention}
+             "conv2d": conv2d, "attention": attention, "vtrace": vtrace, "gae": gae}
     for name, entry in case["in"].items():
         x = read(data, entry)
         if entry["type"] == "i4":

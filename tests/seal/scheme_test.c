@@ -91,7 +91,7 @@ static void a_long_chain_stays_right(void **state)
         for (int g = 0; g < 8; g++)
             next[g] = (bit[g] ^ 1) ^ bit[(g + 1) & 7];
         memcpy(bit, next, sizeof bit);
-        sti_bootstrap(&k.eval, sum, word, scratch);
+        sti_bootstrap(&k.eval, 8, sum, word, scratch);
         sti_free(sum);
     }
     for (int g = 0; g < 8; g++)
@@ -196,6 +196,38 @@ static void a_program_gives_what_gcc_says(void **state)
     free_keys(&k);
 }
 
+/* Few at a time, whose polynomials lie in the lanes, give the bits of eight at once:
+ * for every number of polynomials that a set has. */
+static void few_give_the_bits_of_eight(void **state)
+{
+    static const int ks[] = {1, 3, 5};
+    (void)state;
+    for (int s = 0; s < 3; s++) {
+        const sti_seal_set set = {"small", 20, ks[s],   64,      2, 9,
+                                  6,       3,  0x1p-17, 0x1p-28, 0};
+        const int64_t width = set.n + 1;
+        keys k;
+        sti_secure_random random;
+        uint32_t in[8 * 21], want[8 * 21], out[8 * 21];
+        void *scratch = sti_alloc(sti_bootstrap_scratch_bytes(&set), "test");
+        assert_int_equal(sti_secret_key_make(&set, &k.secret), STINT_OK);
+        assert_int_equal(sti_eval_bodies_make(&k.secret, &one, &k.bodies), STINT_OK);
+        assert_int_equal(sti_eval_key_unpack(&k.bodies, &one, &k.eval), STINT_OK);
+        assert_int_equal(sti_secure_random_init(&random), STINT_OK);
+        sti_secure_random_fill(&random, in, sizeof in);
+        sti_bootstrap(&k.eval, 8, in, want, scratch);
+        for (int count = 1; count <= STI_BOOTSTRAP_FEW; count++) {
+            memset(out, 0xAA, sizeof out);
+            for (int from = 0; from + count <= 8; from += count)
+                sti_bootstrap(&k.eval, count, in + from * width, out + from * width,
+                              scratch);
+            assert_memory_equal(out, want, (size_t)(8 / count * count * width) * 4);
+        }
+        sti_free(scratch);
+        free_keys(&k);
+    }
+}
+
 /* Keys that were unpacked under another instruction set are the same. */
 static void keys_unpack_to_the_same_bits(void **state)
 {
@@ -266,6 +298,7 @@ int main(void)
         cmocka_unit_test(every_cell_is_right_and_as_noisy_as_predicted),
         cmocka_unit_test(a_long_chain_stays_right),
         cmocka_unit_test(a_program_gives_what_gcc_says),
+        cmocka_unit_test(few_give_the_bits_of_eight),
         cmocka_unit_test(keys_unpack_to_the_same_bits),
         cmocka_unit_test(two_keys_and_two_encryptions_differ),
         cmocka_unit_test(sets_keep_what_their_names_say),

@@ -1,8 +1,11 @@
 #include "kernel/elementwise/dropout.h"
 
+#include "base/cpu.h"
 #include "base/rng.h"
+#include "kernel/elementwise/dropout_priv.h"
 
-/* Elements a piece; any multiple of 4 gives the same bits. */
+/* Elements a piece; any multiple of 4 gives the same bits. A multiple of the vectors'
+ * step. */
 enum { PIECE = 16384 };
 
 typedef struct dropout_job {
@@ -23,7 +26,16 @@ static void dropout_piece(void *arg, int64_t piece, int worker)
     int64_t last = (piece + 1) * PIECE;
     if (last > job->n)
         last = job->n;
-    for (int64_t i = piece * PIECE; i < last; i += 4) {
+    int64_t i = piece * PIECE;
+#if defined(__x86_64__)
+    if (sti_isa_now() == STI_ISA_AVX512) {
+        const int64_t n = (last - i) / STI_DROPOUT_STEP * STI_DROPOUT_STEP;
+        sti_dropout_avx512(key->seed, a, b | (uint64_t)i / 4, job->rate, job->factor, n,
+                           job->x + i, job->y + i);
+        i += n;
+    }
+#endif
+    for (; i < last; i += 4) {
         uint32_t word[4];
         sti_random4(key->seed, STI_STREAM_DROPOUT, a, b | (uint64_t)i / 4, word);
         for (int64_t j = i; j < i + 4 && j < last; j++)

@@ -31,6 +31,7 @@ typedef enum sti_unary {
     STI_UNARY_SILU,     /* x sigmoid(x) */
     STI_UNARY_GELU,     /* tanh form of Hendrycks and Gimpel */
     STI_UNARY_SOFTPLUS, /* log(1 + e^x) */
+    STI_UNARY_SIGN,     /* -1 below 0, else 1; NaN stays */
     STI_UNARY_COUNT
 } sti_unary;
 

@@ -37,6 +37,7 @@ UNARY(sigmoid, sti_sigmoid_f32(x[i]))
 UNARY(silu, sti_silu_f32(x[i]))
 UNARY(gelu, sti_gelu_f32(x[i]))
 UNARY(softplus, sti_softplus_f32(x[i]))
+UNARY(sign, x[i] != x[i] ? x[i] : x[i] < 0.0f ? -1.0f : 1.0f)
 
 static void unary_copy(int64_t n, float p, const float *x, float *y)
 {
@@ -168,6 +169,7 @@ const sti_elementwise_table TABLE = {
             [STI_UNARY_SILU] = unary_silu,
             [STI_UNARY_GELU] = unary_gelu,
             [STI_UNARY_SOFTPLUS] = unary_softplus,
+            [STI_UNARY_SIGN] = unary_sign,
         },
     .binary =
         {

@@ -39,6 +39,12 @@ void sti_negacyclic_product(int64_t m, int rows, int cols, const double *d,
     STI_KERNELS_NOW(sti_negacyclic_kernels)->product(m, rows, cols, d, g, out);
 }
 
+void sti_negacyclic_product_one(int64_t m, int levels, int cols, const double *d,
+                                const double *g, double *out)
+{
+    STI_KERNELS_NOW(sti_negacyclic_kernels)->product_one(m, levels, cols, d, g, out);
+}
+
 void sti_negacyclic_binary_add(int64_t n, const uint32_t *a, const uint32_t *bit,
                                uint32_t *a_twice, uint32_t *sum)
 {

@@ -45,6 +45,22 @@ void sti_negacyclic_spectrum(int64_t n, const double *factors, const uint32_t *x
 void sti_negacyclic_product(int64_t m, int rows, int cols, const double *d,
                             const double *g, double *out);
 
+/* The same for one polynomial a row, whose spectra lie side by side in lanes: row c
+ * levels + l of rows = cols levels is lane sti_negacyclic_lane(cols, l) + c of group
+ * sti_negacyclic_group(cols, l) of d [groups][m][2][8], and column c lane c of out
+ * [m][2][8], whose other lanes become 0. Same bits as above. cols is 2, 4, 6 or 8.
+ * Cost: 2 * rows * m multiply-adds of 2 * cols numbers. */
+void sti_negacyclic_product_one(int64_t m, int levels, int cols, const double *d,
+                                const double *g, double *out);
+static inline int sti_negacyclic_group(int cols, int level)
+{
+    return level / (STI_FFT_LANES / cols);
+}
+static inline int sti_negacyclic_lane(int cols, int level)
+{
+    return level % (STI_FFT_LANES / cols) * cols;
+}
+
 /* sum [n] += a [n] times bit [n], whose elements are 0 or all ones: exact, and with no
  * branch or address that depends on bit. a_twice [2 n] is scratch. Cost: n^2 additions.
  */

@@ -12,6 +12,8 @@
 #pragma GCC diagnostic ignored "-Wpsabi"
 
 typedef double eight __attribute__((vector_size(64), may_alias));
+typedef double four __attribute__((vector_size(32), may_alias));
+typedef int64_t four_i64 __attribute__((vector_size(32), may_alias));
 typedef int64_t eight_i64 __attribute__((vector_size(64), may_alias));
 typedef int32_t eight_i32 __attribute__((vector_size(32), may_alias));
 typedef uint32_t eight_u32 __attribute__((vector_size(32), may_alias));
@@ -37,6 +39,17 @@ static inline eight fused(eight a, eight b, eight c)
     return c;
 #else
     for (int i = 0; i < 8; i++)
+        c[i] = fma(a[i], b[i], c[i]);
+    return c;
+#endif
+}
+
+static inline four fused_four(four a, four b, four c)
+{
+#if defined(__AVX2__)
+    return (four)_mm256_fmadd_pd((__m256d)a, (__m256d)b, (__m256d)c);
+#else
+    for (int i = 0; i < 4; i++)
         c[i] = fma(a[i], b[i], c[i]);
     return c;
 #endif
@@ -100,7 +113,7 @@ static void fold(int64_t n, const int32_t *x, double *z)
     }
 }
 
-static void split2(int64_t half, const double *w, double *z)
+static inline void split2(int64_t half, const double *w, double *z)
 {
     for (int64_t j = 0; j < half; j++) {
         double *low = z + 16 * j, *high = low + 16 * half;
@@ -111,7 +124,8 @@ static void split2(int64_t half, const double *w, double *z)
 }
 
 /* Two steps at once: w is v1, v2 and v1 v2 (the other half has i v2). */
-static void split4(int64_t quarter, const double *w, double *z)
+static inline __attribute__((always_inline)) void split4(int64_t quarter,
+                                                         const double *w, double *z)
 {
     for (int64_t j = 0; j < quarter; j++) {
         double *at[4];
@@ -128,25 +142,48 @@ static void split4(int64_t quarter, const double *w, double *z)
     }
 }
 
+/* Numbers that stay in the first cache while all passes that are left go over them. */
+enum { NEAR = 64 };
+
+/* How the passes begin: blocks of a size, after the single step if there is one. */
+typedef struct passes {
+    int64_t blocks, size, first; /* first: blocks of the first pass of radix 4 */
+} passes;
+
+static passes passes_of(int64_t m)
+{
+    const int64_t first = __builtin_ctzll((unsigned long long)m) % 2 ? 2 : 1;
+    return (passes){.blocks = first, .size = m / first, .first = first};
+}
+
+/* Factors of block b of the pass with that many blocks. */
+static const double *factors_of(const double *factors, const passes *p, int64_t blocks,
+                                int64_t b)
+{
+    return factors + (p->first == 2 ? 2 : 0) + 2 * (blocks - p->first) + 6 * b;
+}
+
 static void forward(int64_t n, const double *factors, const int32_t *x, double *z)
 {
     const int64_t m = n / 2;
-    int64_t size = m, blocks = 1;
+    passes p = passes_of(m);
     fold(n, x, z);
-    if (__builtin_ctzll((unsigned long long)m) % 2) {
+    if (p.first == 2)
         split2(m / 2, factors, z);
-        factors += 2;
-        size /= 2;
-        blocks = 2;
-    }
-    for (; size > 1; size /= 4, blocks *= 4)
-        for (int64_t b = 0; b < blocks; b++, factors += 6)
-            split4(size / 4, factors, z + 16 * b * size);
+    for (; p.size > NEAR; p.size /= 4, p.blocks *= 4)
+        for (int64_t b = 0; b < p.blocks; b++)
+            split4(p.size / 4, factors_of(factors, &p, p.blocks, b),
+                   z + 16 * b * p.size);
+    for (int64_t b = 0; b < p.blocks; b++)
+        for (int64_t size = p.size, parts = 1; size > 1; size /= 4, parts *= 4)
+            for (int64_t i = b * parts; i < (b + 1) * parts; i++)
+                split4(size / 4, factors_of(factors, &p, p.blocks * parts, i),
+                       z + 16 * i * size);
 }
 
 /* ---- inverse ---- */
 
-static void join2(int64_t half, const double *w, double *z)
+static inline void join2(int64_t half, const double *w, double *z)
 {
     for (int64_t j = 0; j < half; j++) {
         double *low = z + 16 * j, *high = low + 16 * half;
@@ -156,7 +193,8 @@ static void join2(int64_t half, const double *w, double *z)
     }
 }
 
-static void join4(int64_t quarter, const double *w, double *z)
+static inline __attribute__((always_inline)) void join4(int64_t quarter,
+                                                        const double *w, double *z)
 {
     for (int64_t j = 0; j < quarter; j++) {
         double *at[4];
@@ -198,15 +236,24 @@ static void unfold_add(int64_t n, const double *z, uint32_t *sum)
 static void inverse_add(int64_t n, const double *factors, double *z, uint32_t *sum)
 {
     const int64_t m = n / 2;
-    const int odd = __builtin_ctzll((unsigned long long)m) % 2;
-    int64_t size = 4, blocks = m / 4;
-    const double *end = factors + sti_negacyclic_factors(n);
-    for (; blocks >= (odd ? 2 : 1); size *= 4, blocks /= 4) {
-        end -= 6 * blocks;
-        for (int64_t b = 0; b < blocks; b++)
-            join4(size / 4, end + 6 * b, z + 16 * b * size);
+    passes p = passes_of(m);
+    while (p.size > NEAR) {
+        p.size /= 4;
+        p.blocks *= 4;
     }
-    if (odd)
+    for (int64_t b = 0; b < p.blocks; b++)
+        for (int64_t size = 4, parts = p.size / 4; parts >= 1; size *= 4, parts /= 4)
+            for (int64_t i = b * parts; i < (b + 1) * parts; i++)
+                join4(size / 4, factors_of(factors, &p, p.blocks * parts, i),
+                      z + 16 * i * size);
+    while (p.blocks > p.first) {
+        p.size *= 4;
+        p.blocks /= 4;
+        for (int64_t b = 0; b < p.blocks; b++)
+            join4(p.size / 4, factors_of(factors, &p, p.blocks, b),
+                  z + 16 * b * p.size);
+    }
+    if (p.first == 2)
         join2(m / 2, factors, z);
     unfold_add(n, z, sum);
 }
@@ -264,6 +311,105 @@ static void product(int64_t m, int rows, int cols, const double *d, const double
         }
 }
 
+/* Real and imaginary parts of four columns, or of two, in one vector: x.re w, then
+ * x.im i w, as the sums above have it. */
+static inline eight add_product(eight sum, double re, double im, const double *w)
+{
+    const eight_i64 swap = {1, 0, 3, 2, 5, 4, 7, 6};
+    const eight imaginary = {-im, im, -im, im, -im, im, -im, im};
+    eight factor;
+    memcpy(&factor, w, sizeof factor);
+    sum = fused(splat(re), factor, sum);
+    return fused(imaginary, __builtin_shuffle(factor, swap), sum);
+}
+
+static inline four add_product_of_two(four sum, double re, double im, const double *w)
+{
+    const four_i64 swap = {1, 0, 3, 2};
+    const four real = {re, re, re, re}, imaginary = {-im, im, -im, im};
+    four factor;
+    memcpy(&factor, w, sizeof factor);
+    sum = fused_four(real, factor, sum);
+    return fused_four(imaginary, __builtin_shuffle(factor, swap), sum);
+}
+
+/* Sums of four columns, and of those from the fifth on. */
+typedef struct column_sums {
+    eight low, high;
+    four two; /* in the place of low (2 columns) or high (6) */
+} column_sums;
+
+static inline __attribute__((always_inline)) void
+add_columns(column_sums *s, const int cols, double re, double im, const double *w)
+{
+    if (cols >= 4)
+        s->low = add_product(s->low, re, im, w);
+    if (cols == 8)
+        s->high = add_product(s->high, re, im, w + 8);
+    if (cols % 4 == 2)
+        s->two = add_product_of_two(s->two, re, im, w + (cols == 6 ? 8 : 0));
+}
+
+static inline __attribute__((always_inline)) void
+store_columns(const column_sums *s, const int cols, double *out)
+{
+    const eight_i64 even = {0, 2, 4, 6, 8, 10, 12, 14};
+    const eight_i64 odd = {1, 3, 5, 7, 9, 11, 13, 15};
+    const eight two = {s->two[0], s->two[1], s->two[2], s->two[3], 0, 0, 0, 0};
+    const eight low = cols == 2 ? two : s->low;
+    const eight high = cols == 6 ? two : s->high;
+    store(out, (number){__builtin_shuffle(low, high, even),
+                        __builtin_shuffle(low, high, odd)});
+}
+
+/* Numbers whose sums go on side by side, so that none waits for its last addition. */
+enum { APART = 4 };
+
+/* The next part of the key comes while this one is worked on: nothing else would keep
+ * memory busy through the transforms. */
+static inline __attribute__((always_inline)) void
+product_one_of(int64_t m, int levels, const int cols, const double *d, const double *g,
+               double *out)
+{
+    const int64_t each = 2 * cols * cols * levels;
+    for (int64_t f = 0; f < m; f += APART, g += APART * each) {
+        column_sums sum[APART];
+        for (int i = 0; i < APART; i++)
+            sum[i] = (column_sums){splat(0), splat(0), {0, 0, 0, 0}};
+        const double *w = g;
+        for (int c = 0; c < cols; c++)
+            for (int l = 0; l < levels; l++, w += 2 * cols) {
+                const double *x = d + 16 * (sti_negacyclic_group(cols, l) * m + f) +
+                                  sti_negacyclic_lane(cols, l) + c;
+                for (int i = 0; i < APART; i++) {
+                    __builtin_prefetch(w + i * each + m * each, 0, 2);
+                    add_columns(&sum[i], cols, x[16 * i], x[16 * i + 8], w + i * each);
+                }
+            }
+        for (int i = 0; i < APART; i++)
+            store_columns(&sum[i], cols, out + 16 * (f + i));
+    }
+}
+
+static void product_one(int64_t m, int levels, int cols, const double *d,
+                        const double *g, double *out)
+{
+    switch (cols) {
+    case 2:
+        product_one_of(m, levels, 2, d, g, out);
+        break;
+    case 4:
+        product_one_of(m, levels, 4, d, g, out);
+        break;
+    case 6:
+        product_one_of(m, levels, 6, d, g, out);
+        break;
+    default:
+        product_one_of(m, levels, 8, d, g, out);
+        break;
+    }
+}
+
 /* X^j a is n neighbours of -a and a, one after the other. */
 static void binary_add(int64_t n, const uint32_t *a, const uint32_t *bit,
                        uint32_t *a_twice, uint32_t *sum)
@@ -284,5 +430,6 @@ const sti_negacyclic_kernels NEGACYCLIC_KERNELS = {
     .forward = forward,
     .inverse_add = inverse_add,
     .product = product,
+    .product_one = product_one,
     .binary_add = binary_add,
 };

@@ -9,6 +9,8 @@ typedef struct sti_negacyclic_kernels {
     void (*inverse_add)(int64_t n, const double *factors, double *z, uint32_t *sum);
     void (*product)(int64_t m, int rows, int cols, const double *d, const double *g,
                     double *out);
+    void (*product_one)(int64_t m, int levels, int cols, const double *d,
+                        const double *g, double *out);
     void (*binary_add)(int64_t n, const uint32_t *a, const uint32_t *bit,
                        uint32_t *a_twice, uint32_t *sum);
 } sti_negacyclic_kernels;

@@ -19,6 +19,7 @@ typedef struct update_job {
     const sti_optimizer_kernels *kernels;
     sti_sgd_factors sgd;
     sti_adam_factors adam;
+    sti_rmsprop_factors rmsprop;
     int64_t n;
     float *p;
     const float *g;
@@ -89,4 +90,29 @@ void sti_adam_f32(const sti_team *team, const sti_adam *args, int64_t n, float *
         .epsilon = args->epsilon,
     };
     sti_team_run(team, (n + PIECE - 1) / PIECE, adam_piece, &job);
+}
+
+static void rmsprop_piece(void *arg, int64_t piece, int worker)
+{
+    (void)worker;
+    const update_job *job = arg;
+    const int64_t at = piece * PIECE;
+    job->kernels->rmsprop(&job->rmsprop, piece_count(job, piece), job->p + at,
+                          job->g + at, job->v + at);
+}
+
+void sti_rmsprop_f32(const sti_team *team, const sti_rmsprop *args, int64_t n, float *p,
+                     const float *g, float *v)
+{
+    update_job job = {.kernels = kernels_now(), .n = n, .p = p, .g = g, .v = v};
+    job.rmsprop = (sti_rmsprop_factors){
+        .lr = args->lr,
+        .gradient_scale = args->gradient_scale,
+        .keep = keep_factor(args->decoupled, args->lr, args->decay),
+        .decay = args->decoupled ? 0.0f : args->decay,
+        .alpha = (float)args->alpha,
+        .rest = (float)(1.0 - args->alpha),
+        .epsilon = args->epsilon,
+    };
+    sti_team_run(team, (n + PIECE - 1) / PIECE, rmsprop_piece, &job);
 }

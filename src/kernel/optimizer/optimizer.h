@@ -38,4 +38,15 @@ typedef struct sti_adam {
 void sti_adam_f32(const sti_team *team, const sti_adam *args, int64_t n, float *p,
                   const float *g, float *m, float *v);
 
+/* RMSprop (Tieleman and Hinton 2012), neither centred nor with momentum.
+ *     decoupled: p -= lr decay p;        else: g += decay p
+ *     v = alpha v + (1 - alpha) g^2;     p -= lr g / (sqrt(v) + epsilon) */
+typedef struct sti_rmsprop {
+    float lr, decay, gradient_scale, epsilon;
+    double alpha; /* 1 - alpha is taken in float64, then rounded */
+    bool decoupled;
+} sti_rmsprop;
+void sti_rmsprop_f32(const sti_team *team, const sti_rmsprop *args, int64_t n, float *p,
+                     const float *g, float *v);
+
 #endif

@@ -45,8 +45,21 @@ static void segment_adam(const sti_adam_factors *f, int64_t n, float *restrict p
     }
 }
 
+static void segment_rmsprop(const sti_rmsprop_factors *f, int64_t n, float *restrict p,
+                            const float *restrict g, float *restrict v)
+{
+    const sti_rmsprop_factors k = *f;
+    for (int64_t i = 0; i < n; i++) {
+        const float d = g[i] * k.gradient_scale + k.decay * p[i];
+        const float square = k.alpha * v[i] + k.rest * (d * d);
+        v[i] = square;
+        p[i] = p[i] * k.keep - k.lr * (d / (sqrtf(square) + k.epsilon));
+    }
+}
+
 const sti_optimizer_kernels OPTIMIZER_KERNELS = {
     .sgd = segment_sgd,
     .sgd_momentum = segment_sgd_momentum,
     .adam = segment_adam,
+    .rmsprop = segment_rmsprop,
 };

@@ -19,6 +19,11 @@ typedef struct sti_adam_factors {
     float step, root2, epsilon;        /* lr / correction1, sqrt(correction2) */
 } sti_adam_factors;
 
+typedef struct sti_rmsprop_factors {
+    float lr, gradient_scale, keep, decay; /* as above */
+    float alpha, rest, epsilon;            /* rest = 1 - alpha */
+} sti_rmsprop_factors;
+
 typedef struct sti_optimizer_kernels {
     void (*sgd)(const sti_sgd_factors *f, int64_t n, float *restrict p,
                 const float *restrict g);
@@ -26,6 +31,8 @@ typedef struct sti_optimizer_kernels {
                          const float *restrict g, float *restrict m);
     void (*adam)(const sti_adam_factors *f, int64_t n, float *restrict p,
                  const float *restrict g, float *restrict m, float *restrict v);
+    void (*rmsprop)(const sti_rmsprop_factors *f, int64_t n, float *restrict p,
+                    const float *restrict g, float *restrict v);
 } sti_optimizer_kernels;
 
 extern const sti_optimizer_kernels sti_optimizer_kernels_ref;

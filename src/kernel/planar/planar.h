@@ -15,12 +15,16 @@
  * for the sign of a zero that they are of the chain over all weights.
  *
  * A tile of outputs is computed at a time: the inputs that it needs of a few channels
- * are copied so that every tap reads whole aligned vectors which lie in the first cache
- * (of one image, or with strides, once a column of taps), and all filters go over them.
- * Sums of the tile wait in scratch between one block of channels and the next. Where
- * kernels of 3 x 3 keep four taps at most and images lie beside each other, a body for
- * each of the 126 shapes loads every input once for all taps and sums that want it.
- * Small maps go another way, in which several filters run side by side. */
+ * are copied so that every tap reads whole aligned vectors which lie in the first
+ * cache. Small maps of one image are a tile, whose inputs are laid out once for all
+ * filters. There are two ways to go over them:
+ *
+ * - by inputs (planar_outer.c), where kernels keep a few taps or more: the vectors of
+ * up to four taps of a channel stay in registers while the sums of all filters whose
+ *   kernels keep just these taps go by. Taps and filters share loads, and nothing
+ *   depends on which taps they are.
+ * - by filters: the sums of one filter stay in registers while its weights go by; on
+ *   small maps those of several filters side by side (planar_flat.c). */
 #ifndef STI_KERNEL_PLANAR_H
 #define STI_KERNEL_PLANAR_H
 
@@ -30,40 +34,45 @@
 
 #include "base/team.h"
 
-enum { STI_PLANAR_LANES = 16, STI_PLANAR_BUNDLES = 4 };
+enum { STI_PLANAR_LANES = 16, STI_PLANAR_BUNDLES = 4, STI_PLANAR_TAPS = 4 };
 
 /* Lanes for so many images: 16 where few of them would stand empty. */
 int64_t sti_planar_lanes(int64_t n);
 
 typedef struct sti_planar_shape {
     int64_t n, h, w, channels, filters, kh, kw, stride, pad, oh, ow;
+    int64_t pool; /* 1: y is the maximum of windows of 2 x 2, see the epilogue */
 } sti_planar_shape;
 
 /* What a plan wants to know of the weights. */
 typedef struct sti_planar_zeros {
-    int64_t kept, kernels; /* weights, and kernels, that are not zero */
-    int64_t four;          /* 1: of 3 x 3, and no kernel has more than four taps */
+    int64_t kept; /* weights that are not zero */
+    /* A kernel's weights in chunks of up to four, all together. */
+    int64_t chunks;
     /* Steps that bundles of 1, 2, 4, 8 filters take, the longest each, all together. */
     int64_t steps[STI_PLANAR_BUNDLES];
+    int64_t words; /* of the list of chunks, going by inputs; else 0 */
 } sti_planar_zeros;
 
-/* Look at dense weights [kh, kw, channels, filters]. False: out of memory, recorded. */
-bool sti_planar_look(const float *w, int64_t kh, int64_t kw, int64_t channels,
-                     int64_t filters, sti_planar_zeros *zeros_out);
+/* Look at dense weights [kh, kw, channels, filters] of such a layer. False: out of
+ * memory, recorded. */
+bool sti_planar_look(const sti_planar_shape *shape, const float *w,
+                     sti_planar_zeros *zeros_out);
 
 /* All that is decided about a layer before it runs, also where its weights lie. */
 typedef struct sti_planar_plan {
     sti_planar_shape shape;
     int64_t lanes, groups;
-    bool shaped; /* by the shapes of kernels */
-    bool flat;   /* all outputs of a group in a few vectors (planar_flat.c) */
-    int64_t vectors, together; /* of those; filters side by side */
+    bool flat;             /* all outputs of a group are a tile of a few vectors */
+    bool outer;            /* go by inputs, else by filters */
     bool margins;          /* tiles lie with their margins, not once a column of taps */
     int64_t rows, columns; /* of a tile, columns in vectors of 16 */
     int64_t tiles_y, tiles_x;
-    int64_t block, blocks;   /* channels that are copied at a time */
-    int64_t filters, pieces; /* of one piece of work; pieces of all filters */
-    int64_t input_floats;    /* of a tile's copied block */
+    int64_t vectors, together; /* of a tile; filters side by side */
+    int64_t sum_floats;        /* of a filter's sums of a tile */
+    int64_t block, blocks;     /* channels that are copied at a time */
+    int64_t filters, pieces;   /* of one piece of work; pieces of all filters */
+    int64_t input_floats;      /* of a tile's copied block */
     size_t weights_bytes, scratch_bytes;
 } sti_planar_plan;
 
@@ -79,6 +88,9 @@ typedef struct sti_planar_epilogue {
     const float *scale, *shift; /* [filters], or NULL; scale only with shift */
     const float *residual;      /* of y's shape, or NULL */
     bool relu;
+    /* With shape.pool, y is [groups * filters, oh / 2, ow / 2, lanes]: the first of the
+     * largest of each window by rows, a NaN before any number, as kernel/pool has it. A
+     * last odd row or column goes nowhere. Only where plans go by inputs. */
 } sti_planar_epilogue;
 
 /* scratch: plan->scratch_bytes, 64-byte aligned. 2 kept oh ow n flop. */

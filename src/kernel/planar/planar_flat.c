@@ -12,11 +12,6 @@
 
 enum { LANES = STI_PLANAR_LANES, PIECES = 16 };
 
-static int64_t floats_of(const sti_planar_plan *p)
-{
-    return p->vectors * LANES;
-}
-
 static int64_t bundles_of(const sti_planar_plan *p)
 {
     return (p->shape.filters + p->together - 1) / p->together;
@@ -37,12 +32,12 @@ static int64_t piece_bundles(const sti_planar_plan *p)
 static int64_t zero_offset(const sti_planar_plan *p)
 {
     const sti_planar_shape *s = &p->shape;
-    return s->channels * s->kh * s->kw * floats_of(p);
+    return s->channels * s->kh * s->kw * p->sum_floats;
 }
 
-static int64_t sum_floats(const sti_planar_plan *p)
+static int64_t bundle_floats(const sti_planar_plan *p)
 {
-    return p->together * floats_of(p);
+    return p->together * p->sum_floats;
 }
 
 bool sti_planar_flat_fits(const sti_planar_plan *p)
@@ -51,18 +46,27 @@ bool sti_planar_flat_fits(const sti_planar_plan *p)
     return p->lanes == 1 ? outputs <= 64 : outputs == 1;
 }
 
-void sti_planar_flat_plan(sti_planar_plan *p, const sti_planar_zeros *zeros,
-                          int threads)
+void sti_planar_flat_shape(sti_planar_plan *p)
 {
     const int64_t outputs = p->shape.oh * p->shape.ow * p->lanes;
     p->flat = true;
+    p->rows = p->shape.oh;
+    p->columns = p->shape.ow;
+    p->tiles_y = p->tiles_x = 1;
     p->vectors = (outputs + LANES - 1) / LANES;
+    p->sum_floats = p->vectors * LANES;
+}
+
+void sti_planar_flat_plan(sti_planar_plan *p, const sti_planar_zeros *zeros,
+                          int threads)
+{
+    sti_planar_flat_shape(p);
     const int shift = p->vectors == 1 ? 3 : p->vectors == 2 ? 2 : p->vectors <= 4;
     p->together = 1 << shift;
     p->weights_bytes = starts_bytes(p) + (size_t)(zeros->steps[shift] * p->together) *
                                              sizeof(sti_planar_tap);
     p->scratch_bytes =
-        (size_t)(zero_offset(p) + floats_of(p) + threads * sum_floats(p)) *
+        (size_t)(zero_offset(p) + p->sum_floats + threads * bundle_floats(p)) *
         sizeof(float);
 }
 
@@ -118,7 +122,7 @@ static void pack_filter(const sti_planar_plan *p, const float *w, int64_t filter
             const float weight = w[(t * s->channels + c) * s->filters + filter];
             if (weight != 0)
                 tap[n++ * p->together] =
-                    (sti_planar_tap){(int32_t)((c * taps + t) * floats_of(p)), weight};
+                    (sti_planar_tap){(int32_t)((c * taps + t) * p->sum_floats), weight};
         }
     for (; n < steps; n++)
         tap[n * p->together] = (sti_planar_tap){(int32_t)zero_offset(p), 0};
@@ -154,57 +158,102 @@ bool sti_planar_flat_pack(const sti_planar_plan *p, const float *w, void *packed
     return true;
 }
 
+/* ---- inputs ---- */
+
+typedef struct lay_job {
+    const sti_planar_plan *plan;
+    const float *x; /* of the group */
+    float *input;
+} lay_job;
+
+/* The usual widths of small maps by moves of a known size. */
+static void copy_run(const float *from, int64_t count, float *to)
+{
+    switch (count) {
+    case 2:
+        memcpy(to, from, 2 * sizeof *to);
+        break;
+    case 4:
+        memcpy(to, from, 4 * sizeof *to);
+        break;
+    case 7:
+        memcpy(to, from, 7 * sizeof *to);
+        break;
+    case 8:
+        memcpy(to, from, 8 * sizeof *to);
+        break;
+    case 16:
+        memcpy(to, from, 16 * sizeof *to);
+        break;
+    default:
+        for (int64_t i = 0; i < count; i++)
+            to[i] = from[i];
+    }
+}
+
+/* Row r of a tap's vectors: what lies inside of the image. */
+static void lay_row(const sti_planar_plan *p, const float *x, int64_t r, int64_t i,
+                    int64_t j, float *out)
+{
+    const sti_planar_shape *s = &p->shape;
+    const int64_t y = r * s->stride + i - s->pad, left = j - s->pad, step = s->stride;
+    if (y < 0 || y >= s->h)
+        return;
+    x += y * s->w * p->lanes;
+    const int64_t first = left < 0 ? (-left + step - 1) / step : 0;
+    int64_t end = (s->w - left + step - 1) / step;
+    end = end > s->ow ? s->ow : end;
+    if (step == 1 && end > first)
+        copy_run(x + (left + first) * p->lanes, (end - first) * p->lanes,
+                 out + first * p->lanes);
+    for (int64_t c = first; c < end && step > 1; c++)
+        copy_run(x + (left + c * step) * p->lanes, p->lanes, out + c * p->lanes);
+}
+
+/* The vectors of all taps of a channel. */
+static void lay_channel(void *arg, int64_t channel, int worker)
+{
+    const lay_job *job = arg;
+    const sti_planar_plan *p = job->plan;
+    const sti_planar_shape *s = &p->shape;
+    const float *x = job->x + channel * s->h * s->w * p->lanes;
+    float *out = job->input + channel * s->kh * s->kw * p->sum_floats;
+    (void)worker;
+    memset(out, 0, (size_t)(s->kh * s->kw * p->sum_floats) * sizeof *out);
+    for (int64_t i = 0; i < s->kh; i++)
+        for (int64_t j = 0; j < s->kw; j++, out += p->sum_floats)
+            for (int64_t r = 0; r < s->oh; r++)
+                lay_row(p, x, r, i, j, out + r * s->ow * p->lanes);
+}
+
+void sti_planar_flat_lay(const sti_team *team, const sti_planar_plan *p, const float *x,
+                         float *input_out)
+{
+    lay_job job = {p, x, input_out};
+    sti_team_run(team, p->shape.channels, lay_channel, &job);
+}
+
 /* ---- running ---- */
 
 typedef struct flat_job {
     const sti_planar_plan *plan;
     const sti_planar_kernels *kernels;
     const sti_planar_epilogue *epilogue;
-    const float *x; /* of the group */
     const int32_t *order, *start;
     const sti_planar_tap *tap;
     int64_t group;
     float *input, *sum, *y;
 } flat_job;
 
-/* The vectors of all taps of a channel. */
-static void lay_channel(void *arg, int64_t channel, int worker)
-{
-    const flat_job *job = arg;
-    const sti_planar_plan *p = job->plan;
-    const sti_planar_shape *s = &p->shape;
-    const float *x = job->x + channel * s->h * s->w * p->lanes;
-    float *out = job->input + channel * s->kh * s->kw * floats_of(p);
-    const size_t each = (size_t)p->lanes * sizeof(float);
-    (void)worker;
-    memset(out, 0, (size_t)(s->kh * s->kw * floats_of(p)) * sizeof *out);
-    for (int64_t t = 0; t < s->kh * s->kw; t++, out += floats_of(p))
-        for (int64_t r = 0; r < s->oh; r++) {
-            const int64_t y = r * s->stride + t / s->kw - s->pad;
-            for (int64_t c = 0; c < s->ow && y >= 0 && y < s->h; c++) {
-                const int64_t q = c * s->stride + t % s->kw - s->pad;
-                if (q >= 0 && q < s->w)
-                    memcpy(out + (r * s->ow + c) * p->lanes,
-                           x + (y * s->w + q) * p->lanes, each);
-            }
-        }
-}
-
-static void finish_bundle(const flat_job *job, int64_t bundle, const float *sum)
+static void finish_bundle(const flat_job *job, int64_t bundle, float *sum)
 {
     const sti_planar_plan *p = job->plan;
-    const sti_planar_shape *s = &p->shape;
-    const sti_planar_epilogue *e = job->epilogue;
-    const int64_t n = s->oh * s->ow * p->lanes;
+    const sti_planar_place all = {job->group, 0, 0};
     for (int64_t k = 0; k < p->together; k++) {
         const int64_t at = bundle * p->together + k;
-        if (at >= s->filters)
-            return;
-        const int64_t f = job->order[at], to = (job->group * s->filters + f) * n;
-        job->kernels->finish(n, sum + k * floats_of(p), e->scale ? e->scale + f : NULL,
-                             e->shift ? e->shift + f : NULL,
-                             e->residual ? e->residual + to : NULL, e->relu,
-                             job->y + to);
+        if (at < p->shape.filters)
+            sti_planar_finish(job->kernels, p, job->epilogue, &all, job->order[at], 1,
+                              sum + k * p->sum_floats, job->y);
     }
 }
 
@@ -215,7 +264,7 @@ static void run_bundles(void *arg, int64_t piece, int worker)
     const int64_t first = piece * piece_bundles(p), all = bundles_of(p);
     const int64_t last =
         first + piece_bundles(p) < all ? first + piece_bundles(p) : all;
-    float *sum = job->sum + worker * sum_floats(p);
+    float *sum = job->sum + worker * bundle_floats(p);
     const sti_planar_tile tile = {
         .rows = 1, .columns = p->vectors, .x = job->input, .first = true, .sum = sum};
     for (int64_t b = first; b < last; b++) {
@@ -243,11 +292,11 @@ void sti_planar_flat_run(const sti_team *team, const sti_planar_plan *p, const f
                     .tap = (const void *)((const char *)packed + starts_bytes(p)),
                     .input = scratch,
                     .y = y_out};
-    job.sum = job.input + zero_offset(p) + floats_of(p);
-    memset(job.input + zero_offset(p), 0, (size_t)floats_of(p) * sizeof(float));
+    job.sum = job.input + zero_offset(p) + p->sum_floats;
+    memset(job.input + zero_offset(p), 0, (size_t)p->sum_floats * sizeof(float));
     for (job.group = 0; job.group < p->groups; job.group++) {
-        job.x = x + job.group * s->channels * s->h * s->w * p->lanes;
-        sti_team_run(team, s->channels, lay_channel, &job);
+        sti_planar_flat_lay(
+            team, p, x + job.group * s->channels * s->h * s->w * p->lanes, job.input);
         sti_team_take(team, (bundles_of(p) + piece_bundles(p) - 1) / piece_bundles(p),
                       run_bundles, &job);
     }

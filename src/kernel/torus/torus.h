@@ -16,9 +16,16 @@ enum { STI_TORUS_LANES = 8 };
 void sti_torus_rotate_digits(int64_t n, int levels, int bits, const uint32_t *x,
                              const int32_t by[STI_TORUS_LANES], int32_t *digit_out);
 
-/* out [8][width] -= sum over i < count and j < levels of digit j of a[i] (lane by lane,
- * as above) times key [count][levels][width]. a [count][8]. */
-void sti_torus_key_switch(int64_t count, int levels, int bits, int64_t width,
+/* The same of the `cols` polynomials of one ciphertext, which lie in lanes 0 .. cols -
+ * 1 of x [n][8] and rotate by one amount: digit_out [groups][n][8], level l of column c
+ * at the group and lane that sti_negacyclic_product_one() (kernel/fft) names. Lanes
+ * that none has become 0 if x is 0 from lane cols on. */
+void sti_torus_rotate_digits_one(int64_t n, int levels, int bits, int cols,
+                                 const uint32_t *x, int32_t by, int32_t *digit_out);
+
+/* out [lanes][width] -= sum over i < count and j < levels of digit j of a[i] (lane by
+ * lane, as above) times key [count][levels][width]. a [count][8]; 1 <= lanes <= 8. */
+void sti_torus_key_switch(int64_t count, int levels, int bits, int64_t width, int lanes,
                           const uint32_t *a, const uint32_t *key, uint32_t *out);
 
 #endif

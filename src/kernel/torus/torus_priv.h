@@ -7,7 +7,9 @@
 typedef struct sti_torus_kernels {
     void (*rotate_digits)(int64_t n, int levels, int bits, const uint32_t *x,
                           const int32_t *by, int32_t *digit);
-    void (*key_switch)(int64_t count, int levels, int bits, int64_t width,
+    void (*rotate_digits_one)(int64_t n, int levels, int bits, int cols,
+                              const uint32_t *x, int32_t by, int32_t *digit);
+    void (*key_switch)(int64_t count, int levels, int bits, int64_t width, int lanes,
                        const uint32_t *a, const uint32_t *key, uint32_t *out);
 } sti_torus_kernels;
 

@@ -1,6 +1,6 @@
-/* 32 blocks of Philox at once, for the AVX-512 files of this room. */
-#ifndef STI_CODEC_PHILOX_AVX512_H
-#define STI_CODEC_PHILOX_AVX512_H
+/* 32 blocks of Philox at once, for AVX-512 files of this room and of the codec. */
+#ifndef STI_KERNEL_PHILOX_AVX512_H
+#define STI_KERNEL_PHILOX_AVX512_H
 
 #include <immintrin.h>
 #include <stdint.h>

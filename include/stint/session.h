@@ -1,0 +1,224 @@
+/* Training and using a graph of one's own, fed from memory.
+ *
+ * stint/train.h trains the networks that Stint knows on data that it reads. A session
+ * trains any graph (stint/op.h) on whatever a callback writes into its inputs, by the
+ * same engine: a plan of all memory beforehand, a budget, shards side by side, sums by
+ * a fixed tree, ranks, checkpoints. The bits of a session depend on its graph, its
+ * recipe and what is filled in, never on threads, lanes, ranks or the instruction set.
+ *
+ *   static void fill(void *user, int64_t shard, void *const *input)
+ *   {
+ *       copy_rows(user, shard, input[0], input[1]);
+ *   }
+ *   ...
+ *   stint_value x = stint_input(g, "x", &(stint_shape)STINT_SHAPE(32, 8));
+ *   stint_value y = stint_input(g, "y", &(stint_shape)STINT_SHAPE(32, 1));
+ *   stint_value p = stint_dense(g, x, &(stint_dense_desc){.units = 1});
+ *   stint_session_desc desc = {
+ *       .graph = g, .loss = stint_mean_squared_error(g, p, y), .recipe = recipe,
+ *       .inputs = (const char *[]){"x", "y"}, .input_count = 2, .fill = fill};
+ *   stint_session *session = NULL;
+ *   stint_status st = stint_session_open(&desc, &session);
+ *   for (int i = 0; i < 100 && st == STINT_OK; i++)
+ *       st = stint_session_step(session, &result);
+ *   stint_session_close(session);
+ *
+ * Of the recipe a session looks at [optimizer], [schedule], train.shards, train.steps
+ * and the seeds, run.threads, run.lanes and run.memory. Calls block, and a session
+ * serves one thread at a time; a stint_use is another object. */
+#ifndef STINT_SESSION_H
+#define STINT_SESSION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "stint/graph.h"
+#include "stint/net.h"
+#include "stint/recipe.h"
+#include "stint/status.h"
+#include "stint/train.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** Most inputs, metrics and outputs that a graph here can have. */
+#define STINT_SESSION_MOST 16
+
+/** A trained graph with all memory that its steps work in; opaque. */
+typedef struct stint_session stint_session;
+
+/** Fills the inputs of one shard. input[i] is the address of desc->inputs[i], dense and
+ * in the shape that it was built with; it may hold anything before. Several threads
+ * call it at once, for different shards; which thread has which shard is not fixed, so
+ * what is written must be a function of the shard and the step alone. */
+typedef void stint_fill_fn(void *user, int64_t shard, void *const *input);
+
+/** A value of a graph by name: a metric (a scalar), or an output. */
+typedef struct stint_named_value {
+    const char *name;
+    stint_value value;
+} stint_named_value;
+
+/** What to train. Texts and arrays are read during the call and not kept. */
+typedef struct stint_session_desc {
+    /* Forward pass and loss of one shard (a micro-batch), for STINT_TRAIN. The call
+     * takes it, also when it fails. */
+    stint_graph *graph;
+    /* What is minimised: a scalar, the mean over shards of which is the step's. */
+    stint_value loss;
+    /* Names of the inputs that fill() gets, in its order; there must be no others. */
+    const char *const *inputs;
+    int input_count;
+    /* Further scalars to be known of each step: means over its shards. */
+    const stint_named_value *metrics;
+    int metric_count;
+    stint_fill_fn *fill;
+    void *user;
+    /* Borrowed for the call. */
+    const stint_recipe *recipe;
+    /* What the caller takes beside the session; it enters the plan and the budget. */
+    const stint_plan_part *others;
+    int other_count;
+    /* Ranks that share the shards out (each fills its own); NULL: this process alone.
+     * Borrowed until the session is closed. */
+    stint_net *net;
+} stint_session_desc;
+
+/** Plan a session without opening it: parts, peak, lanes, slow-down and whether it fits
+ * run.memory. The graph is taken. The caller frees the result by stint_plan_fini. */
+STINT_API stint_status stint_session_plan(const stint_session_desc *desc,
+                                          stint_plan_result *result_out);
+
+/** Open a session: plan it, take its memory, draw the first weights.
+ *
+ * STINT_E_BUDGET: it does not fit run.memory (the text says what would do), or what the
+ * machine has; STINT_E_INPUT: the graph, a name that it lacks or has beside those that
+ * are filled; STINT_E_MEMORY. The caller closes *session_out. */
+STINT_API stint_status stint_session_open(const stint_session_desc *desc,
+                                          stint_session **session_out);
+
+/** Free it. NULL is fine. */
+STINT_API void stint_session_close(stint_session *session);
+
+/** The plan that it runs by; valid until it is closed. */
+STINT_API const stint_plan_result *stint_session_describe(const stint_session *session);
+
+/** What a step came to. */
+typedef struct stint_session_result {
+    /* Means over the shards; metrics in the order of the desc. */
+    double loss, metric[STINT_SESSION_MOST];
+    /* Norm of the gradient before it was clipped, and the learning rate. */
+    double gradient_norm, lr;
+} stint_session_result;
+
+/** One step: all shards forward and backward, their sum, one update of the weights.
+ *
+ * Nothing is allocated. STINT_E_FAILED: loss or gradient is not finite; the first bad
+ * tensor is named and the weights stay. STINT_E_PEER: a rank is lost. */
+STINT_API stint_status stint_session_step(stint_session *session,
+                                          stint_session_result *result_out);
+
+/** Steps done so far, those before a resume included. */
+STINT_API int64_t stint_session_steps(const stint_session *session);
+
+/** SHA-256 of all parameters and states; 64 hex digits. */
+STINT_API void stint_session_sha256(const stint_session *session, char hex_out[65]);
+
+/** The same with the optimiser's moments: equal where the runs may go on as one. */
+STINT_API void stint_session_state_sha256(const stint_session *session,
+                                          char hex_out[65]);
+
+/** All weights and states in one block, to be kept for a stint_use: its bytes, and a
+ * copy of it. */
+STINT_API size_t stint_session_weights_bytes(const stint_session *session);
+STINT_API void stint_session_weights(const stint_session *session, void *weights_out);
+
+/** Bytes of the caller's that go along in a file. */
+typedef struct stint_session_blob {
+    const char *name;
+    size_t bytes;
+    void *data;
+} stint_session_blob;
+
+/** A text of the caller's, likewise. */
+typedef struct stint_session_text {
+    const char *key, *text;
+} stint_session_text;
+
+/** Write weights, moments, position and the caller's blobs and texts, atomically.
+ * model: weights and texts alone. STINT_E_IO. */
+STINT_API stint_status stint_session_save(const stint_session *session,
+                                          const char *path, bool model,
+                                          const stint_session_blob *blobs,
+                                          int blob_count,
+                                          const stint_session_text *texts,
+                                          int text_count);
+
+/** Read back what stint_session_save wrote of such a session (model false), blobs into
+ * their places. The texts must be those of the file. STINT_E_INPUT: it is of another
+ * graph, a text or a blob's size differs (it is named); a session then is as it was or,
+ * where the file was cut, of no use. STINT_E_IO. */
+STINT_API stint_status stint_session_load(stint_session *session, const char *path,
+                                          const stint_session_blob *blobs,
+                                          int blob_count,
+                                          const stint_session_text *texts,
+                                          int text_count);
+
+/* ---- use: batches from the caller's memory through a graph ---- */
+
+/** A graph in use, with memory of its own; opaque. */
+typedef struct stint_use stint_use;
+
+/** What to use: a graph for STINT_EVAL of one batch, with the very parameters and
+ * states of a session's. */
+typedef struct stint_use_desc {
+    /* Taken, also when the call fails. */
+    stint_graph *graph;
+    const char *const *inputs;
+    int input_count;
+    const stint_named_value *outputs;
+    int output_count;
+    /* 0: every CPU. */
+    int threads;
+    /* Batches that run at once, a thread each; 0: as many as threads. */
+    int lanes;
+} stint_use_desc;
+
+/** Open it; its weights are zeros. STINT_E_INPUT, STINT_E_BUDGET, STINT_E_MEMORY as
+ * above. The caller closes *use_out. */
+STINT_API stint_status stint_use_open(const stint_use_desc *desc, stint_use **use_out);
+
+/** Free it. NULL is fine. */
+STINT_API void stint_use_close(stint_use *use);
+
+/** Bytes that it has taken. */
+STINT_API size_t stint_use_bytes(const stint_use *use);
+
+/** Bytes of its weights and states. */
+STINT_API size_t stint_use_weights_bytes(const stint_use *use);
+
+/** Take weights that stint_session_weights gave. STINT_E_INPUT: so many bytes are not
+ * those of this graph. */
+STINT_API stint_status stint_use_weights(stint_use *use, const void *weights,
+                                         size_t bytes);
+
+/** Take the weights of a file that stint_session_save wrote. STINT_E_INPUT: of another
+ * graph (the first tensor that differs is named); STINT_E_IO. */
+STINT_API stint_status stint_use_load(stint_use *use, const char *path);
+
+/** Looks at what came out for one batch: output[i] is desc->outputs[i], dense. Called
+ * as stint_fill_fn is. */
+typedef void stint_read_fn(void *user, int64_t batch, const void *const *output);
+
+/** Run batches 0 to batches - 1: fill, run, read, each on one of the lanes. Results do
+ * not depend on lanes or threads. Nothing is allocated. */
+STINT_API void stint_use_run(stint_use *use, int64_t batches, stint_fill_fn *fill,
+                             stint_read_fn *read, void *user);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,167 @@
+/* stint serve: answer requests for inference over HTTP, in time or not at all. */
+#include <inttypes.h>
+
+#include "base/fail.h"
+#include "base/units.h"
+#include "cli/cli_serve.h"
+#include "stint/serve.h"
+
+typedef struct serve_args {
+    const char *sla, *listen, *address_file, *traffic, *tables, *tables_out;
+    size_t memory_bytes, max_body_bytes;
+    int64_t threads, max_connections;
+    double drain_s;
+    bool explain;
+    sti_serve_options serve;
+    sti_cli_common common;
+} serve_args;
+
+/* clang-format off */
+#define SERVE_ROW(field, kind, standard, words)                                        \
+    .type = (kind), .default_text = (standard), .offset = offsetof(serve_args, field), \
+    .flag = true, .help = (words)
+/* clang-format on */
+
+static const sti_option serve_rows[] = {
+    {.name = "sla",
+     .unit = "TIME",
+     SERVE_ROW(
+         sla, STI_OPTION_TEXT, "",
+         "from the first line of a request to its answer, 20ms, or for each model "
+         "NAME=TIME,...")},
+    {.name = "listen",
+     .unit = "ADDRESS",
+     SERVE_ROW(listen, STI_OPTION_TEXT, "127.0.0.1:8000",
+               "HOST:PORT (0: a free port), or unix:PATH")},
+    {.name = "address-file",
+     .unit = "FILE",
+     SERVE_ROW(address_file, STI_OPTION_PATH, "", "gets HOST:PORT when all is ready")},
+    {.name = "memory",
+     .unit = "SIZE",
+     SERVE_ROW(memory_bytes, STI_OPTION_BYTES, "auto",
+               "bound on the peak of the whole process; auto: none")},
+    {.name = "traffic",
+     .unit = "FILE",
+     SERVE_ROW(traffic, STI_OPTION_PATH, "",
+               "trace of seconds,images whose sizes are expected; none: all alike")},
+    {.name = "tables",
+     .unit = "FILE",
+     SERVE_ROW(tables, STI_OPTION_PATH, "",
+               "latency tables in the place of measured ones")},
+    {.name = "tables-out",
+     .unit = "FILE",
+     SERVE_ROW(tables_out, STI_OPTION_PATH, "", "gets the tables that were measured")},
+    {.name = "max-body",
+     .unit = "SIZE",
+     SERVE_ROW(max_body_bytes, STI_OPTION_BYTES, "64M", "largest body of a request")},
+    {.name = "max-connections",
+     .unit = "N",
+     .min = 1,
+     .max = 65536,
+     SERVE_ROW(max_connections, STI_OPTION_INT, "1024", "open at a time")},
+    {.name = "drain",
+     .unit = "TIME",
+     SERVE_ROW(drain_s, STI_OPTION_TIME, "30s",
+               "to answer what was taken when the end is asked for")},
+    {.name = "explain",
+     SERVE_ROW(explain, STI_OPTION_BOOL, "false",
+               "measure, print the plan, and serve nothing")},
+    STI_CLI_SERVE_ROWS(serve_args),
+    STI_CLI_THREADS_ROW(serve_args),
+    STI_CLI_COMMON_ROWS(serve_args),
+};
+
+static void tell_ready(void *user, const char *address)
+{
+    const sti_cli_call *call = user;
+    if (!call->common->quiet)
+        sti_cli_say(call, "serving on %s", address);
+}
+
+static stint_status answer(sti_cli_call *call, const stint_serve_result *r)
+{
+    sti_text text = {0};
+    sti_json j;
+    if (!call->common->json) {
+        sti_text_printf(&text,
+                        "%" PRId64 " served, %" PRId64 " rejected, %" PRId64
+                        " late, %" PRId64 " failed; peak %s of %s planned\n",
+                        r->served, r->rejected, r->late, r->failed,
+                        sti_bytes_text(r->peak_rss_bytes),
+                        sti_bytes_text(r->planned_peak_bytes));
+        return sti_cli_answer(call, &text);
+    }
+    sti_cli_json_begin(&j, &text);
+    sti_json_int(&j, "served", r->served);
+    sti_json_int(&j, "rejected", r->rejected);
+    sti_json_int(&j, "late", r->late);
+    sti_json_int(&j, "failed", r->failed);
+    sti_json_int(&j, "planned_peak_bytes", (int64_t)r->planned_peak_bytes);
+    sti_json_int(&j, "peak_rss_bytes", (int64_t)r->peak_rss_bytes);
+    sti_json_end_object(&j);
+    return sti_cli_answer(call, &text);
+}
+
+static stint_status explain(sti_cli_call *call, const stint_serve_desc *desc)
+{
+    char *json = NULL;
+    sti_text text = {0};
+    const stint_status st = stint_serve_explain(desc, &json);
+    if (st != STINT_OK)
+        return st;
+    sti_text_add(&text, json);
+    stint_serve_free(json);
+    return sti_cli_answer(call, &text);
+}
+
+static stint_status serve_run(sti_cli_call *call)
+{
+    const serve_args *args = call->args;
+    stint_serve_result result;
+    const stint_serve_desc desc = {.models = (const char *const *)call->operands,
+                                   .model_count = call->operand_count,
+                                   .sla = args->sla,
+                                   .listen = args->listen,
+                                   .address_file = args->address_file,
+                                   .memory_bytes = args->memory_bytes,
+                                   .threads = (int)args->threads,
+                                   .cut = args->serve.cut,
+                                   .policy = args->serve.policy,
+                                   .admit_all = args->serve.admit == 1,
+                                   .serve_late = args->serve.late == 1,
+                                   .batch_max = (int)args->serve.batch_max,
+                                   .batch_delay_s = args->serve.batch_delay_s,
+                                   .traffic = args->traffic,
+                                   .tables = args->tables,
+                                   .tables_out = args->tables_out,
+                                   .max_body_bytes = args->max_body_bytes,
+                                   .max_connections = (int)args->max_connections,
+                                   .drain_s = args->drain_s,
+                                   .ready = tell_ready,
+                                   .user = call};
+    if (!args->sla)
+        return sti_fail(STINT_E_USAGE,
+                        "--sla: the time to an answer was wanted, --sla 20ms for one");
+    sti_cli_catch_signals();
+    if (args->explain)
+        return explain(call, &desc);
+    const stint_status st = stint_serve(&desc, &result);
+    return st == STINT_OK ? answer(call, &result) : st;
+}
+
+const sti_cli_command sti_cmd_serve = {
+    .name = "serve",
+    .summary = "answer requests over HTTP, each in time or refused at once",
+    .operands = "[NAME=]MODEL...",
+    .example = "stint serve digits=runs/a --sla 20ms\n"
+               "stint serve runs/a --sla 20ms --explain",
+    .about =
+        "Cuts the CPUs into partitions for the traffic that is expected, measures "
+        "how long batches take on each, and sends each request to the smallest one "
+        "that answers it in time. SIGTERM and Ctrl-C end it: what was taken is "
+        "answered first.",
+    .min_operands = 1,
+    .max_operands = STI_SERVE_MODELS,
+    STI_CLI_ARGS(serve_rows, serve_args),
+    .run = serve_run,
+};

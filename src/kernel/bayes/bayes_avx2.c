@@ -1,0 +1,4 @@
+#if defined(__x86_64__)
+#define TABLE sti_bayes_avx2
+#include "kernel/bayes/bayes_body.h"
+#endif

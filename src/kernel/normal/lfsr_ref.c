@@ -1,0 +1,3 @@
+#define STI_LANES    8
+#define LFSR_KERNELS sti_lfsr_kernels_ref
+#include "kernel/normal/lfsr_body.h"

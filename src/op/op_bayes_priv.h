@@ -1,0 +1,16 @@
+/* What the operators of op_bayes.h share. */
+#ifndef STI_OP_OP_BAYES_PRIV_H
+#define STI_OP_OP_BAYES_PRIV_H
+
+#include "op/op_bayes.h"
+#include "op/op_priv.h"
+
+/* Whose numbers a call draws, and the prior of its node. */
+sti_normal_key sti_op_noise_key(const sti_call *call);
+sti_prior sti_op_noise_prior(const sti_node *node);
+/* Inputs 0 and 1 are f32 of one shape, and there are so many. */
+stint_status sti_op_check_pair(const stint_graph *graph, const sti_node *node,
+                               int n_in);
+void sti_op_print_noise(const sti_node *node, sti_text *out);
+
+#endif

@@ -1,0 +1,72 @@
+/* A training of an agent, inside of the room: what is open while it runs. */
+#ifndef STI_PLAY_PLAY_H
+#define STI_PLAY_PLAY_H
+
+#include "play/env_section.h"
+#include "play/rollout.h"
+#include "stint/play.h"
+
+typedef struct sti_play {
+    const stint_recipe *recipe; /* borrowed */
+    sti_env_values env;
+    sti_agent_values agent;
+    int64_t shards, rows; /* of an update; of a batch of acting */
+    uint64_t seed;
+    sti_agent_shape shape;
+    stint_env *envs;
+    stint_use *use;
+    stint_session *session;
+    stint_plan_result plan; /* of opening alone; session has its own */
+    sti_rollout rollout;
+    void **weights; /* [lag + 1] of versions v % (lag + 1) */
+    size_t weights_bytes;
+    int64_t rounds;           /* played */
+    int64_t updates;          /* made */
+    int64_t group_first, end; /* of the update under way: its environments, its time */
+    stint_session_result last;
+    int64_t train_ns;
+} sti_play;
+
+/* What stint_env_open is asked for by a recipe. */
+stint_env_desc sti_play_env_desc(const sti_env_values *env, uint64_t seed, int threads);
+
+/* Opens environments, networks and memory as the recipe says. plan_only: the session
+ * is planned, not opened. STINT_E_BUDGET with the number of environments that fit. */
+stint_status sti_play_open(const stint_recipe *recipe, stint_net *net, bool plan_only,
+                           sti_play *play_out);
+void sti_play_close(sti_play *play); /* a zeroed one is fine */
+
+/* Steps of round r: the first fills a horizon. */
+int64_t sti_play_round_steps(const sti_play *play, int64_t round);
+/* Play the next round, by the weights that the lag says. */
+stint_status sti_play_round(sti_play *play);
+/* Make the next update, from what was played up to its round. */
+stint_status sti_play_update(sti_play *play);
+/* May the next round be played before or while the next update is made? */
+bool sti_play_may_overlap(const sti_play *play);
+/* Updates between acting and learning, mean over the last update's steps. */
+double sti_play_lag(const sti_play *play);
+
+/* ---- play_ahead.c: a thread that plays the next round ---- */
+
+typedef struct sti_ahead sti_ahead;
+stint_status sti_ahead_create(sti_play *play, sti_ahead **ahead_out);
+void sti_ahead_destroy(sti_ahead *ahead); /* NULL is fine */
+void sti_ahead_begin(sti_ahead *ahead);
+stint_status sti_ahead_end(sti_ahead *ahead); /* waits */
+
+/* One update and the round behind it, side by side where that is allowed and ahead is
+ * not NULL. */
+stint_status sti_play_turn(sti_play *play, sti_ahead *ahead);
+
+/* ---- play_file.c ---- */
+
+stint_status sti_play_save(sti_play *play, const char *path, bool model);
+/* From a checkpoint of the same recipe. */
+stint_status sti_play_load(sti_play *play, const char *path);
+
+/* ---- play_report.c ---- */
+
+stint_status sti_play_write_report(const char *folder);
+
+#endif

@@ -1,0 +1,158 @@
+/* Checkpoints and models of agents: a session's file with all that was lived through
+ * and the environments themselves beside the weights, so that a resumed run goes on to
+ * the same bits. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/fail.h"
+#include "base/memory.h"
+#include "play/play.h"
+#include "play/play_meta.h"
+#include "store/safetensors.h"
+
+enum { BLOBS_MOST = STI_PLAY_LAGS + 16 };
+
+typedef struct blobs {
+    stint_session_blob blob[BLOBS_MOST];
+    char name[BLOBS_MOST][32];
+    int count;
+    uint8_t *states; /* [envs][state_bytes] */
+    int64_t place[2];
+} blobs;
+
+static void add(blobs *b, const char *name, void *data, size_t bytes)
+{
+    snprintf(b->name[b->count], sizeof b->name[0], "%s", name);
+    b->blob[b->count] = (stint_session_blob){b->name[b->count], bytes, data};
+    b->count++;
+}
+
+/* Where everything lies; the states of the environments are copied. */
+static stint_status list(sti_play *p, blobs *b)
+{
+    sti_rollout *r = &p->rollout;
+    const size_t all = (size_t)(r->envs * r->slots);
+    const size_t state = stint_env_describe(p->envs)->state_bytes;
+    char name[32];
+    *b = (blobs){.place = {p->rounds, p->updates}};
+    b->states = sti_alloc_array(r->envs, state, "play.states");
+    if (!b->states)
+        return STINT_E_MEMORY;
+    add(b, "play.place", b->place, sizeof b->place);
+    add(b, "play.counts", &r->counts, sizeof r->counts);
+    add(b, "play.environments", b->states, (size_t)r->envs * state);
+    add(b, "play.frames", r->frames, all * r->frame_bytes);
+    add(b, "play.age", r->age, all * sizeof *r->age);
+    add(b, "play.action", r->action, all * sizeof *r->action);
+    add(b, "play.mu", r->mu, all * sizeof *r->mu);
+    add(b, "play.value", r->value, all * sizeof *r->value);
+    add(b, "play.reward", r->reward, all * sizeof *r->reward);
+    add(b, "play.discount", r->discount, all * sizeof *r->discount);
+    add(b, "play.weight", r->weight, all * sizeof *r->weight);
+    add(b, "play.version", r->version, (size_t)r->slots * sizeof *r->version);
+    add(b, "play.begins", r->begins, (size_t)r->envs);
+    add(b, "play.sum", r->sum, (size_t)r->envs * sizeof *r->sum);
+    for (int64_t i = 0; i <= p->agent.lag; i++) {
+        snprintf(name, sizeof name, "play.weights.%d", (int)i);
+        add(b, name, p->weights[i], p->weights_bytes);
+    }
+    return STINT_OK;
+}
+
+static stint_status write_file(const sti_play *p, const char *path, bool model,
+                               const blobs *b)
+{
+    char sha[65], actions[32];
+    sti_text recipe = {0};
+    stint_status st = sti_recipe_write(p->recipe, model, &recipe);
+    if (st != STINT_OK)
+        return st;
+    stint_session_sha256(p->session, sha);
+    snprintf(actions, sizeof actions, "%d", p->shape.actions);
+    const stint_session_text texts[] = {
+        {STI_PLAY_META_RECIPE, recipe.data},
+        {STI_PLAY_META_ENV, stint_env_describe(p->envs)->identity},
+        {STI_PLAY_META_NETWORK, sti_agent_network_name(p->shape.network)},
+        {STI_PLAY_META_ACTIONS, actions},
+        {STI_PLAY_META_WEIGHTS, sha}};
+    st = stint_session_save(p->session, path, model, b->blob, b->count, texts, 5);
+    sti_text_fini(&recipe);
+    return st;
+}
+
+stint_status sti_play_save(sti_play *p, const char *path, bool model)
+{
+    blobs b = {.count = 0};
+    const size_t state = stint_env_describe(p->envs)->state_bytes;
+    stint_status st = model ? STINT_OK : list(p, &b);
+    for (int64_t i = 0; i < p->rollout.envs && st == STINT_OK && !model; i++)
+        stint_env_save(p->envs, i, b.states + (size_t)i * state);
+    if (st == STINT_OK)
+        st = write_file(p, path, model, &b);
+    sti_free(b.states);
+    return st;
+}
+
+/* ---- reading ---- */
+
+static stint_status compare_recipes(const sti_play *p, const sti_tensor_file *file)
+{
+    const char *text = sti_tensor_file_text(file, STI_PLAY_META_RECIPE);
+    const char *path = sti_tensor_file_path(file);
+    stint_recipe *then = NULL;
+    sti_text differences = {0};
+    if (!text)
+        return sti_fail(STINT_E_INPUT, "%s: is no checkpoint of an agent", path);
+    stint_status st = sti_recipe_parse_stored(text, path, &then);
+    if (st == STINT_OK)
+        sti_recipe_differences(p->recipe, "now", then, "was", &differences);
+    if (st == STINT_OK && differences.length > 0)
+        st = sti_fail(STINT_E_USAGE,
+                      "%s: the run cannot go on with another recipe: %s; train anew "
+                      "with --force",
+                      path, differences.data);
+    sti_text_fini(&differences);
+    stint_recipe_destroy(then);
+    return st;
+}
+
+/* A place that no run of these lags comes to. */
+static stint_status check_place(const blobs *b, const char *path)
+{
+    const int64_t rounds = b->place[0], updates = b->place[1];
+    if (updates < 0 || rounds < updates || rounds > updates + 1)
+        return sti_fail(STINT_E_INPUT, "%s: rounds and updates do not fit each other",
+                        path);
+    return STINT_OK;
+}
+
+static stint_status load_environments(sti_play *p, const blobs *b)
+{
+    const size_t state = stint_env_describe(p->envs)->state_bytes;
+    stint_status st = STINT_OK;
+    for (int64_t i = 0; i < p->rollout.envs && st == STINT_OK; i++)
+        st = stint_env_load(p->envs, i, b->states + (size_t)i * state);
+    return st;
+}
+
+stint_status sti_play_load(sti_play *p, const char *path)
+{
+    sti_tensor_file *file = NULL;
+    blobs b = {.count = 0};
+    const stint_session_text texts[] = {
+        {STI_PLAY_META_ENV, stint_env_describe(p->envs)->identity}};
+    stint_status st;
+    STI_TRY(sti_tensor_file_open(path, &file));
+    STI_TRY(compare_recipes(p, file));
+    STI_TRY(list(p, &b));
+    STI_TRY(stint_session_load(p->session, path, b.blob, b.count, texts, 1));
+    STI_TRY(check_place(&b, path));
+    STI_TRY(load_environments(p, &b));
+    p->rounds = b.place[0];
+    p->updates = b.place[1];
+    p->rollout.frames_before = p->rollout.counts.frames;
+out:
+    sti_tensor_file_close(file);
+    sti_free(b.states);
+    return st;
+}

@@ -1,0 +1,505 @@
+#include "serve/elsa.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/fail.h"
+#include "base/memory.h"
+#include "base/rng.h"
+
+/* How much of a measured deviation is believed, and within which bounds. */
+#define BELIEF       0.05
+#define LEAST_FACTOR 0.5
+#define MOST_FACTOR  3.0
+
+typedef struct partition {
+    int size; /* index */
+    bool busy;
+    double done_s;          /* expected, while busy */
+    sti_serve_batch *queue; /* by earliest deadline */
+} partition;
+
+struct sti_scheduler {
+    sti_scheduler_desc desc;
+    sti_serve_cut cut;
+    partition *partition; /* [partitions], by rising size */
+    int partitions;
+    float *factor[STI_SERVE_MODELS]; /* [sizes, batch_most]: measured over table */
+    sti_query *first, **last;        /* fifs: the queue of all */
+    sti_serve_batch *spare;
+    int64_t waiting;
+    uint64_t draws;
+};
+
+static const sti_serve_model *model_of(const sti_scheduler *s, int model)
+{
+    return &s->desc.tables->model[model];
+}
+
+/* What a batch takes in 95 of 100 cases, as corrected. */
+static double time_of(const sti_scheduler *s, int size, int model, int images)
+{
+    const sti_serve_model *m = model_of(s, model);
+    return sti_serve_p95(m, size)[images - 1] *
+           (double)s->factor[model][size * m->batch_most + images - 1];
+}
+
+/* The least that it takes. */
+static double median_of(const sti_scheduler *s, int size, int model, int images)
+{
+    return sti_serve_p50(model_of(s, model), size)[images - 1];
+}
+
+static int most_merged(const sti_scheduler *s, int size, int model)
+{
+    const int knee = s->desc.paris->model[model].knee[size];
+    const int limit = s->desc.batch_most ? s->desc.batch_most : STI_SERVE_BATCH;
+    const int most = model_of(s, model)->batch_most;
+    if (!s->desc.merge)
+        return 0;
+    if (s->desc.policy == STI_SERVE_FIFS)
+        return limit < most ? limit : most;
+    return limit < knee ? limit : knee;
+}
+
+/* ---- life ---- */
+
+static void lay_partitions(sti_scheduler *s)
+{
+    int p = 0;
+    for (int k = 0; k < s->desc.tables->sizes; k++)
+        for (int i = 0; i < s->cut.count[k]; i++)
+            s->partition[p++].size = k;
+}
+
+static stint_status make_factors(sti_scheduler *s)
+{
+    for (int m = 0; m < s->desc.tables->models; m++) {
+        const int64_t count =
+            (int64_t)s->desc.tables->sizes * model_of(s, m)->batch_most;
+        s->factor[m] = sti_alloc_array(count, sizeof(float), "scheduler");
+        if (!s->factor[m])
+            return STINT_E_MEMORY;
+        for (int64_t i = 0; i < count; i++)
+            s->factor[m][i] = 1;
+    }
+    return STINT_OK;
+}
+
+stint_status sti_scheduler_create(const sti_scheduler_desc *desc,
+                                  sti_scheduler **scheduler_out)
+{
+    stint_status st = STINT_E_MEMORY;
+    sti_scheduler *s = sti_alloc(sizeof *s, "scheduler");
+    if (!s)
+        return STINT_E_MEMORY;
+    s->desc = *desc;
+    s->cut = *desc->cut;
+    s->last = &s->first;
+    s->partitions = sti_serve_cut_partitions(desc->tables, &s->cut);
+    s->partition = sti_alloc_array(s->partitions, sizeof *s->partition, "scheduler");
+    if (s->partition)
+        st = make_factors(s);
+    if (st != STINT_OK) {
+        sti_scheduler_destroy(s);
+        return st;
+    }
+    lay_partitions(s);
+    *scheduler_out = s;
+    return STINT_OK;
+}
+
+static void free_batches(sti_serve_batch *batch)
+{
+    while (batch) {
+        sti_serve_batch *next = batch->next;
+        sti_free(batch);
+        batch = next;
+    }
+}
+
+void sti_scheduler_destroy(sti_scheduler *s)
+{
+    if (!s)
+        return;
+    for (int p = 0; s->partition && p < s->partitions; p++)
+        free_batches(s->partition[p].queue);
+    for (int m = 0; m < STI_SERVE_MODELS; m++)
+        sti_free(s->factor[m]);
+    free_batches(s->spare);
+    sti_free(s->partition);
+    sti_free(s);
+}
+
+int sti_scheduler_partitions(const sti_scheduler *s)
+{
+    return s->partitions;
+}
+
+int sti_scheduler_size(const sti_scheduler *s, int p)
+{
+    return s->partition[p].size;
+}
+
+int64_t sti_scheduler_waiting(const sti_scheduler *s)
+{
+    return s->waiting;
+}
+
+static sti_serve_batch *new_batch(sti_scheduler *s)
+{
+    sti_serve_batch *batch = s->spare;
+    if (!batch)
+        return sti_alloc(sizeof *batch, "batch of queries");
+    s->spare = batch->next;
+    memset(batch, 0, sizeof *batch);
+    return batch;
+}
+
+/* ---- what would come of a query on a partition ---- */
+
+typedef struct place {
+    int partition;
+    double done_s;            /* expected */
+    bool in_time;             /* it, and all that wait there and were in time */
+    sti_serve_batch *join;    /* the batch that takes it, or NULL */
+    sti_serve_batch **before; /* else its own goes before this one */
+} place;
+
+/* May the batch take the query, too? */
+static bool joins(const sti_scheduler *s, int size, const sti_serve_batch *batch,
+                  const sti_query *q)
+{
+    return batch->model == q->model &&
+           batch->images + q->batch <= most_merged(s, size, q->model);
+}
+
+/* Walk the queue with the query in it. Where a batch that waits has room it is taken
+ * along, if that batch's deadline still holds; else it makes one of its own, before
+ * those that are due later. */
+static place try_join(const sti_scheduler *s, int p, const sti_query *q, double begin,
+                      sti_serve_batch *join)
+{
+    place out = {.partition = p, .in_time = true, .join = join};
+    double at = begin;
+    bool placed = false;
+    sti_serve_batch **link = &s->partition[p].queue;
+    const int size = s->partition[p].size;
+    for (;; link = &(*link)->next) {
+        const sti_serve_batch *b = *link;
+        if (!placed && !join && (!b || b->deadline_s > q->deadline_s)) {
+            out.before = link;
+            out.done_s = at += time_of(s, size, q->model, q->batch);
+            out.in_time = out.in_time && at <= q->deadline_s;
+            placed = true;
+        }
+        if (!b)
+            return out;
+        const double before = at + time_of(s, size, b->model, b->images);
+        if (b == join) {
+            out.done_s = at += time_of(s, size, b->model, b->images + q->batch);
+            out.in_time = out.in_time && at <= q->deadline_s &&
+                          (at <= b->deadline_s || before > b->deadline_s);
+            placed = true;
+            continue;
+        }
+        at = before;
+        /* Late only because of the query? Where it stands before this batch. */
+        const double own = !placed ? 0 : out.done_s - begin;
+        if (placed && at > b->deadline_s && at - own <= b->deadline_s)
+            out.in_time = false;
+    }
+}
+
+static place try_partition(const sti_scheduler *s, int p, const sti_query *q,
+                           double now)
+{
+    const partition *part = &s->partition[p];
+    const double begin = part->busy && part->done_s > now ? part->done_s : now;
+    for (sti_serve_batch *b = part->queue; b; b = b->next)
+        if (joins(s, part->size, b, q)) {
+            const place with = try_join(s, p, q, begin, b);
+            if (with.in_time)
+                return with;
+        }
+    return try_join(s, p, q, begin, NULL);
+}
+
+static bool runs_on(const sti_scheduler *s, int p, const sti_query *q)
+{
+    return median_of(s, s->partition[p].size, q->model, q->batch) < HUGE_VAL;
+}
+
+/* ELSA's step A takes the first size with slack, of it the partition that is done
+ * first; step B, and JSED, whichever is done first. */
+static place choose(const sti_scheduler *s, const sti_query *q, double now)
+{
+    place best = {.partition = -1, .done_s = HUGE_VAL};
+    for (int p = 0; p < s->partitions; p++) {
+        if (!runs_on(s, p, q))
+            continue;
+        if (s->desc.policy == STI_SERVE_ELSA && best.in_time &&
+            s->partition[p].size != s->partition[best.partition].size)
+            break;
+        const place here = try_partition(s, p, q, now);
+        const bool rather =
+            here.in_time && !best.in_time && s->desc.policy == STI_SERVE_ELSA;
+        if (rather || (here.in_time >= best.in_time && here.done_s < best.done_s) ||
+            (s->desc.policy == STI_SERVE_JSED && here.done_s < best.done_s))
+            best = here;
+    }
+    return best;
+}
+
+static place draw(sti_scheduler *s, const sti_query *q, double now)
+{
+    uint32_t word[4];
+    int runs = 0, p = -1;
+    for (int i = 0; i < s->partitions; i++)
+        runs += runs_on(s, i, q);
+    if (runs == 0)
+        return (place){.partition = -1, .done_s = HUGE_VAL};
+    sti_random4(s->desc.seed, STI_STREAM_SERVE, s->draws++, 1, word);
+    int skip = (int)sti_below(word[0], (uint32_t)runs);
+    do
+        p++;
+    while (!runs_on(s, p, q) || skip-- > 0);
+    return try_partition(s, p, q, now);
+}
+
+/* ---- queries come ---- */
+
+static void join_batch(sti_serve_batch *batch, sti_query *q)
+{
+    q->next = NULL;
+    if (batch->last)
+        batch->last->next = q;
+    else
+        batch->first = q;
+    batch->last = q;
+    batch->images += q->batch;
+}
+
+/* A batch whose earliest deadline has become earlier moves forward. */
+static void move_forward(partition *part, sti_serve_batch *batch)
+{
+    sti_serve_batch **from = &part->queue, **to = &part->queue;
+    while (*from != batch)
+        from = &(*from)->next;
+    *from = batch->next;
+    while (*to && (*to)->deadline_s <= batch->deadline_s)
+        to = &(*to)->next;
+    batch->next = *to;
+    *to = batch;
+}
+
+static stint_status put(sti_scheduler *s, sti_query *q, const place *where)
+{
+    sti_serve_batch *batch = where->join;
+    if (!batch) {
+        if (!(batch = new_batch(s)))
+            return STINT_E_MEMORY;
+        batch->model = q->model;
+        batch->deadline_s = q->deadline_s;
+        batch->next = *where->before;
+        *where->before = batch;
+    }
+    join_batch(batch, q);
+    if (q->deadline_s < batch->deadline_s) {
+        batch->deadline_s = q->deadline_s;
+        move_forward(&s->partition[where->partition], batch);
+    }
+    s->waiting++;
+    return STINT_OK;
+}
+
+stint_status sti_scheduler_offer(sti_scheduler *s, sti_query *q, double now,
+                                 int *partition_out)
+{
+    *partition_out = -1;
+    q->next = NULL;
+    if (s->desc.policy == STI_SERVE_FIFS) {
+        q->expected_s = HUGE_VAL;
+        *s->last = q;
+        s->last = &q->next;
+        s->waiting++;
+        return STINT_OK;
+    }
+    const place where =
+        s->desc.policy == STI_SERVE_RANDOM ? draw(s, q, now) : choose(s, q, now);
+    q->expected_s = where.done_s;
+    if (where.partition < 0 || (!s->desc.admit_all && !where.in_time))
+        return STINT_E_BUDGET;
+    *partition_out = where.partition;
+    return put(s, q, &where);
+}
+
+/* ---- work is taken ---- */
+
+static bool is_lost(const sti_scheduler *s, int size, const sti_query *q, double now)
+{
+    if (s->desc.is_gone && s->desc.is_gone(q))
+        return true;
+    return !s->desc.serve_late &&
+           now + median_of(s, size, q->model, q->batch) > q->deadline_s;
+}
+
+/* Queries that cannot be answered in time any more leave the batch. */
+static void drop_late(sti_scheduler *s, int size, sti_serve_batch *batch, double now,
+                      sti_query **late_out)
+{
+    sti_query *q = batch->first;
+    batch->first = batch->last = NULL;
+    batch->images = 0;
+    batch->deadline_s = HUGE_VAL;
+    while (q) {
+        sti_query *next = q->next;
+        if (is_lost(s, size, q, now)) {
+            q->next = *late_out;
+            *late_out = q;
+            s->waiting--;
+        } else {
+            join_batch(batch, q);
+            batch->deadline_s = fmin(batch->deadline_s, q->deadline_s);
+        }
+        q = next;
+    }
+}
+
+static void give_back(sti_scheduler *s, sti_serve_batch *batch)
+{
+    batch->next = s->spare;
+    s->spare = batch;
+}
+
+/* fifs: what came first, and what of its model came after it, up to a full batch. */
+static sti_serve_batch *collect(sti_scheduler *s, int size, double now, double *wake_s)
+{
+    sti_query *head = s->first;
+    const int model = head->model, most = most_merged(s, size, model);
+    int images = 0;
+    for (const sti_query *q = head; q; q = q->next)
+        images += q->model == model ? q->batch : 0;
+    if (images < most && now < head->arrival_s + s->desc.batch_delay_s) {
+        *wake_s = head->arrival_s + s->desc.batch_delay_s;
+        return NULL;
+    }
+    sti_serve_batch *batch = new_batch(s);
+    if (!batch)
+        return NULL;
+    batch->model = model;
+    batch->deadline_s = head->deadline_s;
+    sti_query **link = &s->first;
+    while (*link) {
+        sti_query *q = *link;
+        if (q->model != model || (batch->first && batch->images + q->batch > most)) {
+            link = &q->next;
+            continue;
+        }
+        *link = q->next;
+        join_batch(batch, q);
+        if (batch->images >= most)
+            break;
+    }
+    for (s->last = &s->first; *s->last;)
+        s->last = &(*s->last)->next;
+    return batch;
+}
+
+static void begin(sti_scheduler *s, partition *part, sti_serve_batch *batch, double now)
+{
+    for (const sti_query *q = batch->first; q; q = q->next)
+        s->waiting--;
+    batch->next = NULL;
+    batch->begun_s = now;
+    batch->expected_s = now + time_of(s, part->size, batch->model, batch->images);
+    part->busy = true;
+    part->done_s = batch->expected_s;
+}
+
+sti_serve_batch *sti_scheduler_take(sti_scheduler *s, int p, double now,
+                                    sti_query **late_out, double *wake_s_out)
+{
+    partition *part = &s->partition[p];
+    *late_out = NULL;
+    *wake_s_out = HUGE_VAL;
+    while (!part->busy) {
+        sti_serve_batch *batch = part->queue;
+        if (s->desc.policy == STI_SERVE_FIFS) {
+            if (!s->first || !runs_on(s, p, s->first) ||
+                !(batch = collect(s, part->size, now, wake_s_out)))
+                return NULL;
+        } else if (batch) {
+            part->queue = batch->next;
+        }
+        if (!batch)
+            return NULL;
+        drop_late(s, part->size, batch, now, late_out);
+        if (batch->first) {
+            begin(s, part, batch, now);
+            return batch;
+        }
+        give_back(s, batch);
+    }
+    return NULL;
+}
+
+void sti_scheduler_done(sti_scheduler *s, int p, sti_serve_batch *batch, double now)
+{
+    partition *part = &s->partition[p];
+    const sti_serve_model *m = model_of(s, batch->model);
+    const int at = part->size * m->batch_most + batch->images - 1;
+    const double expected = median_of(s, part->size, batch->model, batch->images);
+    float *factor = &s->factor[batch->model][at];
+    const double ratio = (now - batch->begun_s) / expected;
+    const double next = (double)*factor + BELIEF * (ratio - (double)*factor);
+    *factor = (float)fmin(fmax(next, LEAST_FACTOR), MOST_FACTOR);
+    part->busy = false;
+    give_back(s, batch);
+}
+
+/* ---- a client leaves ---- */
+
+static bool unlink_query(sti_query **first, const sti_query *query)
+{
+    while (*first && *first != query)
+        first = &(*first)->next;
+    if (!*first)
+        return false;
+    *first = query->next;
+    return true;
+}
+
+/* Out of a partition's queue; an empty batch goes. */
+static bool withdraw_from(sti_scheduler *s, partition *part, sti_query *query)
+{
+    for (sti_serve_batch **link = &part->queue; *link; link = &(*link)->next) {
+        sti_serve_batch *batch = *link;
+        if (batch->model != query->model || !unlink_query(&batch->first, query))
+            continue;
+        batch->images -= query->batch;
+        batch->last = batch->first;
+        while (batch->last && batch->last->next)
+            batch->last = batch->last->next;
+        if (!batch->first) {
+            *link = batch->next;
+            give_back(s, batch);
+        }
+        return true;
+    }
+    return false;
+}
+
+bool sti_scheduler_withdraw(sti_scheduler *s, sti_query *query)
+{
+    bool found = false;
+    if (s->desc.policy == STI_SERVE_FIFS) {
+        found = unlink_query(&s->first, query);
+        for (s->last = &s->first; *s->last;)
+            s->last = &(*s->last)->next;
+    }
+    for (int p = 0; p < s->partitions && !found; p++)
+        found = withdraw_from(s, &s->partition[p], query);
+    s->waiting -= found;
+    return found;
+}

@@ -1,0 +1,321 @@
+#include "serve/http.h"
+
+#include "base/fail.h"
+
+#ifdef STINT_HAVE_MICROHTTPD
+#include <errno.h>
+#include <microhttpd.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "base/clock.h"
+#include "base/library.h"
+#include "base/memory.h"
+#include "serve/http_listen.h"
+
+/* The calls that we make. */
+typedef struct mhd_calls {
+    struct MHD_Daemon *(*start)(unsigned, uint16_t, MHD_AcceptPolicyCallback, void *,
+                                MHD_AccessHandlerCallback, void *, ...);
+    void (*stop)(struct MHD_Daemon *);
+    MHD_socket (*quiesce)(struct MHD_Daemon *);
+    struct MHD_Response *(*response)(size_t, void *, enum MHD_ResponseMemoryMode);
+    enum MHD_Result (*header)(struct MHD_Response *, const char *, const char *);
+    enum MHD_Result (*queue)(struct MHD_Connection *, unsigned, struct MHD_Response *);
+    void (*destroy)(struct MHD_Response *);
+    void (*suspend)(struct MHD_Connection *);
+    void (*resume)(struct MHD_Connection *);
+    const char *(*lookup)(struct MHD_Connection *, enum MHD_ValueKind, const char *);
+    const union MHD_ConnectionInfo *(*info)(struct MHD_Connection *,
+                                            enum MHD_ConnectionInfoType, ...);
+} mhd_calls;
+
+struct sti_http {
+    mhd_calls mhd;
+    sti_http_desc desc;
+    sti_http_listener listener;
+    struct MHD_Daemon *daemon;
+    bool quiet; /* no new connections: the listening socket is ours again */
+};
+
+/* What a request is to this file. */
+typedef struct exchange {
+    sti_http_request request;
+    sti_http *http;
+    struct MHD_Connection *connection;
+    size_t capacity;
+    bool handed, waits, too_large;
+} exchange;
+
+static stint_status load_mhd(mhd_calls *m)
+{
+    const sti_library_call calls[] = {{"MHD_start_daemon", &m->start},
+                                      {"MHD_stop_daemon", &m->stop},
+                                      {"MHD_quiesce_daemon", &m->quiesce},
+                                      {"MHD_create_response_from_buffer", &m->response},
+                                      {"MHD_add_response_header", &m->header},
+                                      {"MHD_queue_response", &m->queue},
+                                      {"MHD_destroy_response", &m->destroy},
+                                      {"MHD_suspend_connection", &m->suspend},
+                                      {"MHD_resume_connection", &m->resume},
+                                      {"MHD_lookup_connection_value", &m->lookup},
+                                      {"MHD_get_connection_info", &m->info}};
+    return sti_library_load(
+        "libmicrohttpd.so.12",
+        "libmicrohttpd serves HTTP and is not installed (on Debian: "
+        "apt install libmicrohttpd12)",
+        calls, sizeof calls / sizeof *calls);
+}
+
+/* ---- answers ---- */
+
+static enum MHD_Result send_answer(exchange *e)
+{
+    const mhd_calls *m = &e->http->mhd;
+    sti_http_request *r = &e->request;
+    static char nothing[1];
+    char number[32];
+    struct MHD_Response *response =
+        m->response(r->answer.length, r->answer.data ? r->answer.data : nothing,
+                    MHD_RESPMEM_MUST_COPY);
+    if (!response)
+        return MHD_NO;
+    (void)m->header(response, "Content-Type", r->type ? r->type : "application/json");
+    if (*r->timing)
+        (void)m->header(response, "Server-Timing", r->timing);
+    if (r->retry_after_s > 0) {
+        snprintf(number, sizeof number, "%d", r->retry_after_s);
+        (void)m->header(response, "Retry-After", number);
+    }
+    if (r->header_bytes > 0) {
+        snprintf(number, sizeof number, "%zu", r->header_bytes);
+        (void)m->header(response, "Inference-Header-Content-Length", number);
+    }
+    const enum MHD_Result sent = m->queue(e->connection, (unsigned)r->status, response);
+    m->destroy(response);
+    return sent;
+}
+
+static enum MHD_Result refuse(exchange *e, int status, const char *words)
+{
+    e->request.status = status;
+    sti_text_printf(&e->request.answer, "{\"error\":\"%s\"}", words);
+    return send_answer(e);
+}
+
+void sti_http_wait(sti_http_request *request)
+{
+    exchange *e = request->http;
+    e->waits = true;
+    e->http->mhd.suspend(e->connection);
+}
+
+void sti_http_answer(sti_http_request *request)
+{
+    exchange *e = request->http;
+    e->http->mhd.resume(e->connection);
+}
+
+bool sti_http_left(const sti_http_request *request)
+{
+    const exchange *e = request->http;
+    const union MHD_ConnectionInfo *info =
+        e->http->mhd.info(e->connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+    char byte;
+    return info && recv(info->connect_fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
+}
+
+const char *sti_http_header(const sti_http_request *request, const char *name)
+{
+    const exchange *e = request->http;
+    return e->http->mhd.lookup(e->connection, MHD_HEADER_KIND, name);
+}
+
+/* ---- requests ---- */
+
+static exchange *begin(sti_http *http, struct MHD_Connection *connection)
+{
+    exchange *e = sti_alloc(sizeof *e, "request");
+    if (!e)
+        return NULL;
+    e->http = http;
+    e->connection = connection;
+    e->request.http = e;
+    e->request.arrival_ns = sti_clock_ns();
+    return e;
+}
+
+/* A part of the body; what is too large is read to its end and then refused, for an
+ * answer before that would be lost with the connection. */
+static void take_body(exchange *e, const char *bytes, size_t count)
+{
+    sti_http_request *r = &e->request;
+    if (count > e->http->desc.max_body_bytes - r->body_bytes)
+        e->too_large = true;
+    if (e->too_large)
+        return;
+    if (r->body_bytes + count + 1 > e->capacity) {
+        const size_t capacity = 2 * (r->body_bytes + count) + 4096;
+        char *more = sti_realloc(r->body, capacity, "body of a request");
+        if (!more) {
+            e->too_large = true;
+            return;
+        }
+        r->body = more;
+        e->capacity = capacity;
+    }
+    memcpy(r->body + r->body_bytes, bytes, count);
+    r->body_bytes += count;
+    r->body[r->body_bytes] = '\0';
+}
+
+static enum MHD_Result access_handler(void *user, struct MHD_Connection *connection,
+                                      const char *url, const char *method,
+                                      const char *version, const char *bytes,
+                                      size_t *count, void **state)
+{
+    sti_http *http = user;
+    exchange *e = *state;
+    (void)version;
+    if (!e) {
+        *state = e = begin(http, connection);
+        return e ? MHD_YES : MHD_NO;
+    }
+    if (*count > 0) {
+        take_body(e, bytes, *count);
+        *count = 0;
+        return MHD_YES;
+    }
+    if (e->too_large)
+        return refuse(e, 413, "the body is too large; see --max-body");
+    if (!e->handed) {
+        e->handed = true;
+        e->request.method = method;
+        e->request.path = url;
+        http->desc.handle(http->desc.user, &e->request);
+        if (e->waits)
+            return MHD_YES;
+    } else {
+        http->desc.finish(http->desc.user, &e->request);
+    }
+    return send_answer(e);
+}
+
+static void completed(void *user, struct MHD_Connection *connection, void **state,
+                      enum MHD_RequestTerminationCode code)
+{
+    sti_http *http = user;
+    exchange *e = *state;
+    (void)connection;
+    (void)code;
+    if (!e)
+        return;
+    http->desc.forget(http->desc.user, &e->request);
+    sti_free(e->request.body);
+    sti_text_fini(&e->request.answer);
+    sti_free(e);
+    *state = NULL;
+}
+
+/* ---- life ---- */
+
+stint_status sti_http_start(const sti_http_desc *desc, sti_http **http_out)
+{
+    stint_status st = STINT_E_MEMORY;
+    sti_http *http = sti_alloc(sizeof *http, "http");
+    if (!http)
+        goto out;
+    http->desc = *desc;
+    http->listener.fd = -1;
+    STI_TRY(load_mhd(&http->mhd));
+    STI_TRY(sti_http_listen(desc->listen, &http->listener));
+    http->daemon = http->mhd.start(
+        MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL,
+        access_handler, http, MHD_OPTION_LISTEN_SOCKET, http->listener.fd,
+        MHD_OPTION_CONNECTION_LIMIT, (unsigned)desc->max_connections,
+        MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)desc->idle_s,
+        MHD_OPTION_NOTIFY_COMPLETED, completed, http, MHD_OPTION_END);
+    if (!http->daemon)
+        STI_TRY(sti_fail(STINT_E_IO, "%s: the server did not start", desc->listen));
+    *http_out = http;
+    http = NULL;
+out:
+    sti_http_stop(http);
+    return st;
+}
+
+const char *sti_http_address(const sti_http *http)
+{
+    return http->listener.address;
+}
+
+void sti_http_quiesce(sti_http *http)
+{
+    if (!http->quiet)
+        (void)http->mhd.quiesce(http->daemon);
+    http->quiet = true;
+}
+
+void sti_http_stop(sti_http *http)
+{
+    if (!http)
+        return;
+    if (http->daemon)
+        http->mhd.stop(http->daemon); /* closes the socket that it listens on */
+    if (http->daemon && !http->quiet)
+        http->listener.fd = -1;
+    sti_http_unlisten(&http->listener);
+    sti_free(http);
+}
+
+#else
+
+stint_status sti_http_start(const sti_http_desc *desc, sti_http **http_out)
+{
+    (void)desc;
+    (void)http_out;
+    return sti_fail(STINT_E_UNSUPPORTED, "this build has no server; install "
+                                         "libmicrohttpd-dev and build again");
+}
+
+const char *sti_http_address(const sti_http *http)
+{
+    (void)http;
+    return "";
+}
+
+void sti_http_quiesce(sti_http *http)
+{
+    (void)http;
+}
+
+void sti_http_stop(sti_http *http)
+{
+    (void)http;
+}
+
+void sti_http_wait(sti_http_request *request)
+{
+    (void)request;
+}
+
+void sti_http_answer(sti_http_request *request)
+{
+    (void)request;
+}
+
+bool sti_http_left(const sti_http_request *request)
+{
+    (void)request;
+    return true;
+}
+
+const char *sti_http_header(const sti_http_request *request, const char *name)
+{
+    (void)request;
+    (void)name;
+    return NULL;
+}
+
+#endif

@@ -1,0 +1,66 @@
+/* HTTP/1.1 by libmicrohttpd, loaded when it is first needed: one thread that waits for
+ * all connections. A request is handed over when its body is complete, and is answered
+ * at once or later, from any thread. */
+#ifndef STI_SERVE_HTTP_H
+#define STI_SERVE_HTTP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/text.h"
+#include "stint/status.h"
+
+typedef struct sti_http sti_http;
+
+typedef struct sti_http_request {
+    const char *method, *path; /* valid until it is handed over */
+    char *body;                /* NUL-terminated; sti_alloc'ed, or NULL */
+    size_t body_bytes;
+    int64_t arrival_ns; /* when its first line was read */
+    /* The answer, to be filled before it is given. */
+    int status;
+    const char *type; /* literal, of the content; NULL: application/json */
+    sti_text answer;
+    char timing[96];     /* Server-Timing, or "" */
+    int retry_after_s;   /* 0: not said */
+    size_t header_bytes; /* of a JSON head before binary data; 0: there is none */
+    void *user;          /* the handler's */
+    void *http;          /* the room's own */
+} sti_http_request;
+
+typedef struct sti_http_desc {
+    const char *listen; /* "127.0.0.1:8000", port 0: a free one; "unix:PATH" */
+    size_t max_body_bytes;
+    int max_connections, idle_s;
+    /* A complete request. It sets the answer, or calls sti_http_wait and returns; later
+     * whoever has done the work calls sti_http_answer. */
+    void (*handle)(void *user, sti_http_request *request);
+    /* On the connections' thread, after sti_http_answer: last touches to the answer. */
+    void (*finish)(void *user, sti_http_request *request);
+    /* The request is over, answered or not. */
+    void (*forget)(void *user, sti_http_request *request);
+    void *user;
+} sti_http_desc;
+
+/* STINT_E_UNSUPPORTED: no libmicrohttpd; STINT_E_IO: the address is in use, or no
+ * address. */
+stint_status sti_http_start(const sti_http_desc *desc, sti_http **http_out);
+/* "127.0.0.1:43211" as it came to be. */
+const char *sti_http_address(const sti_http *http);
+/* Take no new connections; those that are open go on. */
+void sti_http_quiesce(sti_http *http);
+/* No request may wait any more. NULL is fine. */
+void sti_http_stop(sti_http *http);
+
+/* In `handle`: the answer comes later. */
+void sti_http_wait(sti_http_request *request);
+/* From any thread, once, for a request that waits. */
+void sti_http_answer(sti_http_request *request);
+/* Has the client closed its end? From any thread, of a request that waits. */
+bool sti_http_left(const sti_http_request *request);
+
+/* A header of the request, or NULL; in `handle`. */
+const char *sti_http_header(const sti_http_request *request, const char *name);
+
+#endif

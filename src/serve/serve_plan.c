@@ -1,0 +1,45 @@
+#include "serve/serve_plan.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/fail.h"
+#include "base/linear_program.h"
+
+static stint_status choose_cut(const sti_serve_options *options,
+                               const sti_serve_tables *tables, sti_serve_plan *plan)
+{
+    const bool chosen = strcmp(options->cut, "auto") == 0;
+    stint_status st = STINT_OK;
+    plan->bound_per_s = (double)NAN;
+    if (!chosen && strcmp(options->cut, "paris") != 0)
+        STI_TRY(sti_serve_cut_parse(tables, options->cut, &plan->cut));
+    if (!sti_linear_program_known()) {
+        if (chosen)
+            sti_log(STINT_LOG_WARNING, "%s; the cut is PARIS's", stint_last_error());
+        return STINT_OK;
+    }
+    st = chosen ? sti_serve_climb(tables, &plan->cut, &plan->bound_per_s)
+                : sti_serve_bound(tables, &plan->cut, &plan->bound_per_s);
+out:
+    return st;
+}
+
+stint_status sti_serve_plan_make(const sti_serve_options *options,
+                                 const sti_serve_tables *tables, sti_serve_plan *plan)
+{
+    stint_status st;
+    STI_TRY(sti_paris_cut(tables, STI_PARIS_KNEE, &plan->paris, &plan->cut));
+    STI_TRY(choose_cut(options, tables, plan));
+    plan->scheduler = (sti_scheduler_desc){.tables = tables,
+                                           .cut = &plan->cut,
+                                           .paris = &plan->paris,
+                                           .policy = (sti_serve_policy)options->policy,
+                                           .admit_all = options->admit == 1,
+                                           .serve_late = options->late == 1,
+                                           .merge = options->batch_max > 1,
+                                           .batch_most = (int)options->batch_max,
+                                           .batch_delay_s = options->batch_delay_s};
+out:
+    return st;
+}

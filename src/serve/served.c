@@ -1,0 +1,230 @@
+#include "serve/served.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/fail.h"
+#include "base/memory.h"
+
+/* ---- models ---- */
+
+static sti_network *network_of(const sti_served *s, int size, int step)
+{
+    return &s->network[size * s->steps + step];
+}
+
+static stint_status build(sti_served *s, const int *threads)
+{
+    const sti_network_desc desc = sti_model_network_in_use(s->file);
+    stint_status st = STINT_OK;
+    for (int k = 0; k < s->sizes && st == STINT_OK; k++)
+        for (int i = 0; i < s->steps && st == STINT_OK; i++) {
+            sti_network *n = network_of(s, k, i);
+            st = sti_network_build(&desc, STINT_EVAL, s->step[i], n);
+            if (st == STINT_OK)
+                st = sti_network_plan(n, threads[k]);
+            /* All share one block of weights. */
+            if (st == STINT_OK)
+                st = sti_network_agree(network_of(s, 0, 0), n);
+        }
+    return st;
+}
+
+static void lay_ladder(sti_served *s, int batch_most)
+{
+    for (int b = 1; b < batch_most; b *= 2)
+        s->step[s->steps++] = b;
+    s->step[s->steps++] = batch_most;
+}
+
+stint_status sti_served_open(const char *path, const char *name, int batch_most,
+                             const int *threads, int sizes, sti_served *served_out)
+{
+    sti_served *s = served_out;
+    stint_status st;
+    *s = (sti_served){.sizes = sizes};
+    snprintf(s->name, sizeof s->name, "%s", name);
+    STI_TRY(sti_model_open_for("model", path, &s->file));
+    const sti_network_desc *net = &s->file->network;
+    if (net->context) {
+        st = sti_fail(STINT_E_UNSUPPORTED,
+                      "%s: a text model; those are not served yet, `stint run` goes on "
+                      "with a text",
+                      path);
+        goto out;
+    }
+    s->height = net->height;
+    s->width = net->width;
+    s->channels = net->channels;
+    s->classes = net->model.classes;
+    lay_ladder(s, batch_most);
+    s->network =
+        sti_alloc_array((int64_t)sizes * s->steps, sizeof *s->network, "models");
+    st = s->network ? build(s, threads) : STINT_E_MEMORY;
+out:
+    return st;
+}
+
+void sti_served_fini(sti_served *served)
+{
+    for (int i = 0; served->network && i < served->sizes * served->steps; i++)
+        sti_network_fini(&served->network[i]);
+    sti_free(served->network);
+    sti_free(served->params);
+    sti_free(served->states);
+    stint_model_close(served->file);
+    *served = (sti_served){.steps = 0};
+}
+
+static size_t region(const sti_network *n, sti_region r)
+{
+    return STI_ALIGN_UP(n->plan->region_bytes[r], 64);
+}
+
+size_t sti_served_weight_bytes(const sti_served *served)
+{
+    const sti_network *n = network_of(served, 0, 0);
+    return region(n, STI_REGION_PARAM) + region(n, STI_REGION_STATE);
+}
+
+static size_t work_bytes(const sti_network *n)
+{
+    return region(n, STI_REGION_RESULT) + region(n, STI_REGION_FETCH) +
+           region(n, STI_REGION_ARENA);
+}
+
+size_t sti_served_work_bytes(const sti_served *served, int size)
+{
+    size_t most = 0;
+    for (int i = 0; i < served->steps; i++) {
+        const size_t bytes = work_bytes(network_of(served, size, i));
+        most = bytes > most ? bytes : most;
+    }
+    return most;
+}
+
+stint_status sti_served_load(sti_served *served)
+{
+    const sti_network *n = network_of(served, 0, 0);
+    served->params = sti_alloc(region(n, STI_REGION_PARAM), "parameters");
+    served->states = sti_alloc(region(n, STI_REGION_STATE), "states");
+    if (!served->params || !served->states)
+        return STINT_E_MEMORY;
+    return sti_model_load(served->file, n, served->params, served->states);
+}
+
+int sti_served_step(const sti_served *served, int images)
+{
+    int i = 0;
+    while (served->step[i] < images)
+        i++;
+    return i;
+}
+
+/* ---- partitions ---- */
+
+struct sti_runner {
+    sti_served *models;
+    int count, size;
+    sti_team team;
+    sti_exec *exec[STI_SERVE_MODELS][STI_SERVE_LADDER];
+    void *work;
+};
+
+/* Runs of one partition follow each other, so they work in one block. */
+static stint_status make_exec(sti_runner *r, int model, int step)
+{
+    const sti_served *s = &r->models[model];
+    const sti_network *n = network_of(s, r->size, step);
+    const size_t results = region(n, STI_REGION_RESULT);
+    sti_exec_memory memory = {{NULL}};
+    memory.region[STI_REGION_PARAM] = s->params;
+    memory.region[STI_REGION_STATE] = s->states;
+    memory.region[STI_REGION_RESULT] = r->work;
+    memory.region[STI_REGION_FETCH] = (char *)r->work + results;
+    memory.region[STI_REGION_ARENA] =
+        (char *)r->work + results + region(n, STI_REGION_FETCH);
+    return sti_exec_create(n->plan, &memory, &r->exec[model][step]);
+}
+
+stint_status sti_runner_create(sti_served *models, int count, int size, int threads,
+                               sti_runner **runner_out)
+{
+    size_t bytes = 0;
+    stint_status st = STINT_E_MEMORY;
+    sti_runner *r = sti_alloc(sizeof *r, "partition");
+    if (!r)
+        return STINT_E_MEMORY;
+    *r =
+        (sti_runner){.models = models, .count = count, .size = size, .team = {threads}};
+    for (int m = 0; m < count; m++) {
+        const size_t own = sti_served_work_bytes(&models[m], size);
+        bytes = own > bytes ? own : bytes;
+    }
+    r->work = sti_alloc(bytes, "partition");
+    if (r->work)
+        st = STINT_OK;
+    for (int m = 0; m < count; m++)
+        for (int i = 0; i < models[m].steps && st == STINT_OK; i++)
+            st = make_exec(r, m, i);
+    if (st == STINT_OK)
+        *runner_out = r;
+    else
+        sti_runner_destroy(r);
+    return st;
+}
+
+void sti_runner_destroy(sti_runner *runner)
+{
+    if (!runner)
+        return;
+    for (int m = 0; m < runner->count; m++)
+        for (int i = 0; i < STI_SERVE_LADDER; i++)
+            sti_exec_destroy(runner->exec[m][i]);
+    sti_free(runner->work);
+    sti_free(runner);
+}
+
+typedef struct run_of {
+    const sti_served *model;
+    const sti_network *network;
+    sti_exec *exec;
+    int step; /* images of the network */
+} run_of;
+
+static run_of run_for(const sti_runner *r, int model, int images)
+{
+    const sti_served *s = &r->models[model];
+    const int i = sti_served_step(s, images);
+    return (run_of){s, network_of(s, r->size, i), r->exec[model][i], s->step[i]};
+}
+
+float *sti_runner_input(sti_runner *runner, int model, int images)
+{
+    const run_of run = run_for(runner, model, images);
+    const int64_t each = run.model->height * run.model->width * run.model->channels;
+    float *x = sti_exec_address(run.exec, run.network->input);
+    int32_t *labels = sti_exec_address(run.exec, run.network->labels);
+    memset(x + each * images, 0, (size_t)(each * (run.step - images)) * sizeof *x);
+    for (int i = 0; i < run.step; i++)
+        labels[i] = -1;
+    return x;
+}
+
+void sti_runner_run(sti_runner *runner, int model, int images)
+{
+    const run_of run = run_for(runner, model, images);
+    sti_exec_run(run.exec, &runner->team, &(sti_step){.seed = 0});
+}
+
+const float *sti_runner_probabilities(const sti_runner *runner, int model, int images)
+{
+    const run_of run = run_for(runner, model, images);
+    return sti_exec_address(run.exec, run.network->probabilities);
+}
+
+const float *sti_runner_logits(const sti_runner *runner, int model, int images)
+{
+    const run_of run = run_for(runner, model, images);
+    return sti_exec_address(run.exec, run.network->logits);
+}

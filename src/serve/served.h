@@ -1,0 +1,66 @@
+/* Models in use on partitions: one block of weights each, a network for each batch of a
+ * ladder and each size of partition, and for each partition the memory that it runs in.
+ */
+#ifndef STI_SERVE_SERVED_H
+#define STI_SERVE_SERVED_H
+
+#include "exec/exec.h"
+#include "serve/serve_tables.h"
+#include "store/model_file.h"
+
+enum { STI_SERVE_LADDER = 9 }; /* batches of 1, 2, 4, .. 256 */
+
+typedef struct sti_served {
+    char name[STI_SERVE_NAME];
+    stint_model_file *file;
+    int64_t height, width, channels, classes;
+    int steps, step[STI_SERVE_LADDER]; /* batches that there is a network for */
+    int sizes;
+    sti_network *network; /* [sizes, steps]: planned for the threads of a size */
+    void *params, *states;
+} sti_served;
+
+/* Open a model of images and build its networks, for threads[sizes] and batches up to
+ * batch_most. Nothing is read yet, nor allocated for use. STINT_E_UNSUPPORTED: a text
+ * model. Whatever there is of it is freed by sti_served_fini. */
+stint_status sti_served_open(const char *path, const char *name, int batch_most,
+                             const int *threads, int sizes, sti_served *served_out);
+void sti_served_fini(sti_served *served); /* a zeroed one is fine */
+
+/* Weights and states; what one partition of a size works in. */
+size_t sti_served_weight_bytes(const sti_served *served);
+size_t sti_served_work_bytes(const sti_served *served, int size);
+
+/* Read the weights. */
+stint_status sti_served_load(sti_served *served);
+
+/* The ladder's number of the least batch that holds so many images. */
+int sti_served_step(const sti_served *served, int images);
+
+/* A partition's runs. One thread at a time, the same one always: its crew is its own.
+ */
+typedef struct sti_runner sti_runner;
+
+/* models [count]: borrowed, loaded. threads: those that `size` was planned for. */
+stint_status sti_runner_create(sti_served *models, int count, int size, int threads,
+                               sti_runner **runner_out);
+void sti_runner_destroy(sti_runner *runner); /* NULL is fine */
+
+/* Where the images go, normalised, in rows [height, width, channels]; those beyond
+ * `images` are zeroed. To be filled before every run. */
+float *sti_runner_input(sti_runner *runner, int model, int images);
+void sti_runner_run(sti_runner *runner, int model, int images);
+/* [images, classes] of the last run. */
+const float *sti_runner_probabilities(const sti_runner *runner, int model, int images);
+const float *sti_runner_logits(const sti_runner *runner, int model, int images);
+
+/* Times of all models on partitions of all sizes, measured one size after another with
+ * all else idle: into tables whose units, sizes and models (sla_s, batch_most) are set.
+ * cpus [units]: which ones a partition is kept to. */
+stint_status sti_served_measure(sti_served *models, int count, const int *threads,
+                                const int *cpus, sti_serve_tables *tables);
+
+/* Keep the calling thread, and what it begins from now on, to these CPUs. */
+void sti_keep_to_cpus(const int *cpus, int count);
+
+#endif

@@ -1,0 +1,127 @@
+/* Latency tables of this machine. */
+#define _GNU_SOURCE /* pthread_setaffinity_np */
+#include <math.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/fail.h"
+#include "base/memory.h"
+#include "base/stop.h"
+#include "serve/served.h"
+
+/* A batch is timed so often, or until so much time has gone by, but a few times at
+ * least. */
+enum { REPEATS = 30, REPEATS_LEAST = 5 };
+#define SECONDS_EACH 0.6
+
+void sti_keep_to_cpus(const int *cpus, int count)
+{
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    for (int i = 0; i < count; i++)
+        CPU_SET(cpus[i], &set);
+    (void)pthread_setaffinity_np(pthread_self(), sizeof set, &set);
+}
+
+/* Partitions of one size, on a thread of its own that its crew takes the CPUs from. */
+typedef struct measuring {
+    sti_served *models;
+    int count, size, threads;
+    const int *cpus;
+    sti_serve_tables *tables;
+    stint_status status;
+    char failure[1024];
+} measuring;
+
+static int by_value(const void *pa, const void *pb)
+{
+    const double a = *(const double *)pa, b = *(const double *)pb;
+    return (a > b) - (a < b);
+}
+
+static void time_step(sti_runner *runner, int model, int images, double *p50,
+                      double *p95)
+{
+    double seconds[REPEATS];
+    int count = 0;
+    const int64_t begin = sti_clock_ns();
+    (void)sti_runner_input(runner, model, images);
+    sti_runner_run(runner, model, images);
+    while (count < REPEATS &&
+           (count < REPEATS_LEAST || sti_seconds_since(begin) < SECONDS_EACH)) {
+        (void)sti_runner_input(runner, model, images);
+        const int64_t start = sti_clock_ns();
+        sti_runner_run(runner, model, images);
+        seconds[count++] = sti_seconds_since(start);
+    }
+    qsort(seconds, (size_t)count, sizeof *seconds, by_value);
+    *p50 = seconds[(count - 1) / 2];
+    *p95 = seconds[(int)(0.95 * (count - 1) + 0.5)];
+}
+
+/* A batch between two of the ladder takes what the upper one takes. A larger batch
+ * never takes less: where it was measured so, that was chance. */
+static void fill_table(const sti_served *s, int size, const double *p50,
+                       const double *p95, sti_serve_model *m)
+{
+    double least50 = 0, least95 = 0;
+    for (int b = 1; b <= m->batch_most; b++) {
+        const int i = sti_served_step(s, b);
+        least50 = fmax(least50, p50[i]);
+        least95 = fmax(least95, fmax(p95[i], p50[i]));
+        m->p50[size * m->batch_most + b - 1] = least50;
+        m->p95[size * m->batch_most + b - 1] = least95;
+    }
+}
+
+static stint_status measure_size(const measuring *job)
+{
+    sti_runner *runner = NULL;
+    stint_status st =
+        sti_runner_create(job->models, job->count, job->size, job->threads, &runner);
+    for (int m = 0; m < job->count && st == STINT_OK; m++) {
+        double p50[STI_SERVE_LADDER], p95[STI_SERVE_LADDER];
+        const sti_served *s = &job->models[m];
+        for (int i = 0; i < s->steps && st == STINT_OK; i++) {
+            time_step(runner, m, s->step[i], &p50[i], &p95[i]);
+            st = sti_stop_asked();
+        }
+        if (st == STINT_OK)
+            fill_table(s, job->size, p50, p95, &job->tables->model[m]);
+    }
+    sti_runner_destroy(runner);
+    return st;
+}
+
+static void *measure_thread(void *arg)
+{
+    measuring *job = arg;
+    sti_keep_to_cpus(job->cpus, job->threads);
+    job->status = measure_size(job);
+    if (job->status != STINT_OK)
+        snprintf(job->failure, sizeof job->failure, "%s", stint_last_error());
+    return NULL;
+}
+
+stint_status sti_served_measure(sti_served *models, int count, const int *threads,
+                                const int *cpus, sti_serve_tables *tables)
+{
+    for (int k = 0; k < tables->sizes; k++) {
+        pthread_t thread;
+        measuring job = {.models = models,
+                         .count = count,
+                         .size = k,
+                         .threads = threads[k],
+                         .cpus = cpus,
+                         .tables = tables};
+        if (pthread_create(&thread, NULL, measure_thread, &job) != 0)
+            return sti_fail(STINT_E_MEMORY, "no thread to measure with");
+        (void)pthread_join(thread, NULL);
+        if (job.status != STINT_OK)
+            return sti_fail(job.status, "%s", job.failure);
+    }
+    return STINT_OK;
+}

@@ -1,0 +1,102 @@
+/* A server: models in use, partitions at work, requests on their way. */
+#ifndef STI_SERVE_SERVER_H
+#define STI_SERVE_SERVER_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "base/account.h"
+#include "serve/http.h"
+#include "serve/infer_request.h"
+#include "serve/serve_plan.h"
+#include "stint/serve.h"
+
+/* Latencies are counted in ranges that end at 1 ms, 2 ms, 4 ms, .. 16 s, and above. */
+enum { STI_SERVE_RANGES = 16 };
+
+typedef struct sti_serve_counts {
+    int64_t served, rejected, late, failed;
+    int64_t range[STI_SERVE_RANGES];
+    double latency_s, queue_s, compute_s; /* sums over those served */
+    int64_t images;
+} sti_serve_counts;
+
+typedef struct sti_server sti_server;
+
+/* One partition's thread. */
+typedef struct sti_worker {
+    sti_server *server;
+    int number, size; /* size: index */
+    int first_cpu;    /* of the server's list */
+    sti_runner *runner;
+    pthread_t thread;
+    bool begun;
+    pthread_cond_t wake;
+    int64_t batches, images;
+    double busy_s;
+} sti_worker;
+
+/* A request on its way, from its body to its answer. */
+typedef struct sti_pending {
+    sti_server *server;
+    sti_http_request *http;
+    sti_query query;
+    sti_infer_request infer;
+    size_t bytes; /* that it counts for */
+    double begun_s, done_s;
+} sti_pending;
+
+struct sti_server {
+    stint_serve_desc desc; /* with the standards filled in */
+    sti_serve_options options;
+    sti_account account;      /* of the whole process */
+    int units;                /* threads */
+    int cpu[STI_SERVE_UNITS]; /* [units]: those that partitions are kept to */
+    int threads[STI_SERVE_SIZES];
+    sti_served model[STI_SERVE_MODELS];
+    sti_serve_tables tables;
+    sti_serve_plan plan;
+    /* What follows is guarded by the lock while serving. */
+    pthread_mutex_t lock;
+    bool locked; /* the lock was made */
+    sti_scheduler *scheduler;
+    sti_worker *worker; /* [workers] */
+    int workers;
+    sti_serve_counts counts[STI_SERVE_MODELS];
+    int64_t in_flight;
+    size_t in_flight_bytes, in_flight_most;
+    bool draining, stopping;
+    sti_http *http;
+};
+
+/* Models opened and checked against the memory, tables made, the plan made. */
+stint_status sti_server_prepare(sti_server *server, const stint_serve_desc *desc);
+stint_status sti_server_run(sti_server *server, stint_serve_result *result_out);
+void sti_server_fini(sti_server *server);
+
+/* ---- workers (server_work.c) ---- */
+
+stint_status sti_workers_start(sti_server *server);
+void sti_workers_stop(sti_server *server);
+/* A query was put before a partition, or before all (-1). Locked. */
+void sti_workers_wake(sti_server *server, int partition);
+
+/* ---- requests (server_requests.c) ---- */
+
+void sti_server_handle(void *user, sti_http_request *request);
+void sti_server_finish(void *user, sti_http_request *request);
+void sti_server_forget(void *user, sti_http_request *request);
+/* How a request ends: its status, its answer follows. Locked; the caller then calls
+ * sti_http_answer without the lock. */
+void sti_pending_end(sti_pending *pending, int status);
+
+/* ---- what others see (server_pages.c) ---- */
+
+void sti_server_metrics(sti_server *server, sti_text *out); /* Prometheus; locked */
+void sti_server_page(sti_server *server, sti_text *out);    /* HTML; locked */
+void sti_server_explain(const sti_server *server, sti_text *out);
+
+/* Seconds of the clock that deadlines are of. */
+double sti_server_now(void);
+
+#endif

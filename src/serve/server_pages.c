@@ -1,0 +1,197 @@
+/* What others see of a server: metrics, a page, and the plan. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+
+#include "base/json.h"
+#include "base/memory.h"
+#include "base/units.h"
+#include "serve/server.h"
+
+/* ---- Prometheus ---- */
+
+static void metric_head(sti_text *out, const char *name, const char *kind,
+                        const char *help)
+{
+    sti_text_printf(out, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, kind);
+}
+
+static void add_requests(const sti_server *s, sti_text *out)
+{
+    static const char *const results[] = {"served", "rejected", "late", "failed"};
+    metric_head(out, "stint_requests_total", "counter", "requests by how they ended");
+    for (int m = 0; m < s->tables.models; m++) {
+        const sti_serve_counts *c = &s->counts[m];
+        const int64_t n[] = {c->served, c->rejected, c->late, c->failed};
+        for (int i = 0; i < 4; i++)
+            sti_text_printf(
+                out, "stint_requests_total{model=\"%s\",result=\"%s\"} %" PRId64 "\n",
+                s->model[m].name, results[i], n[i]);
+    }
+}
+
+static void add_latency(const sti_server *s, sti_text *out)
+{
+    const char *name = "stint_request_seconds";
+    metric_head(out, name, "histogram", "time to the answer of requests served");
+    for (int m = 0; m < s->tables.models; m++) {
+        const sti_serve_counts *c = &s->counts[m];
+        const char *model = s->model[m].name;
+        int64_t sum = 0;
+        for (int i = 0; i < STI_SERVE_RANGES - 1; i++)
+            sti_text_printf(out, "%s_bucket{model=\"%s\",le=\"%g\"} %" PRId64 "\n",
+                            name, model, 1e-3 * (double)(1 << i), sum += c->range[i]);
+        sti_text_printf(out, "%s_bucket{model=\"%s\",le=\"+Inf\"} %" PRId64 "\n", name,
+                        model, c->served);
+        sti_text_printf(out, "%s_sum{model=\"%s\"} %.9g\n", name, model, c->latency_s);
+        sti_text_printf(out, "%s_count{model=\"%s\"} %" PRId64 "\n", name, model,
+                        c->served);
+    }
+}
+
+static void add_partitions(const sti_server *s, sti_text *out)
+{
+    metric_head(out, "stint_partition_busy_seconds_total", "counter",
+                "time that a partition computed");
+    for (int i = 0; i < s->workers; i++)
+        sti_text_printf(
+            out,
+            "stint_partition_busy_seconds_total{partition=\"%d\",units=\"%d\"} %.9g\n",
+            i, s->tables.size[s->worker[i].size], s->worker[i].busy_s);
+}
+
+void sti_server_metrics(sti_server *s, sti_text *out)
+{
+    add_requests(s, out);
+    add_latency(s, out);
+    add_partitions(s, out);
+    metric_head(out, "stint_requests_waiting", "gauge", "requests that wait");
+    sti_text_printf(out, "stint_requests_waiting %" PRId64 "\n",
+                    sti_scheduler_waiting(s->scheduler));
+    metric_head(out, "stint_resident_bytes", "gauge", "resident memory");
+    sti_text_printf(out, "stint_resident_bytes %zu\n", sti_process_now_bytes());
+}
+
+/* ---- the page ---- */
+
+static void add_model_row(const sti_server *s, int m, sti_text *out)
+{
+    const sti_serve_counts *c = &s->counts[m];
+    const double n = c->served > 0 ? (double)c->served : 1;
+    sti_text_add(out, "<tr><th>");
+    sti_text_add_html(out, s->model[m].name);
+    sti_text_printf(out,
+                    "</th><td>%s</td><td>%" PRId64 "</td><td>%" PRId64
+                    "</td><td>%" PRId64 "</td><td>%" PRId64
+                    "</td><td>%.2f ms</td><td>%.2f ms</td></tr>",
+                    sti_time_text(s->tables.model[m].sla_s), c->served, c->rejected,
+                    c->late, c->failed, 1e3 * c->queue_s / n, 1e3 * c->compute_s / n);
+}
+
+void sti_server_page(sti_server *s, sti_text *out)
+{
+    sti_text_add(
+        out, "<!DOCTYPE html><html lang=en><meta charset=utf-8><title>stint "
+             "serve</title><meta http-equiv=refresh content=2><style>body{font:16px "
+             "system-ui,sans-serif;max-width:60em;margin:2em auto;padding:0 1em}"
+             "table{border-collapse:collapse}th,td{padding:.2em .8em;text-align:right;"
+             "border-bottom:1px solid #ccc}th:first-child{text-align:left}</style>"
+             "<h1>stint serve</h1><table><tr><th>model<th>deadline<th>served"
+             "<th>rejected<th>late<th>failed<th>mean wait<th>mean time</tr>");
+    for (int m = 0; m < s->tables.models; m++)
+        add_model_row(s, m, out);
+    sti_text_add(out, "</table><h2>Partitions</h2><table><tr><th>number<th>threads"
+                      "<th>batches<th>images a batch<th>busy</tr>");
+    for (int i = 0; i < s->workers; i++) {
+        const sti_worker *w = &s->worker[i];
+        sti_text_printf(out,
+                        "<tr><th>%d</th><td>%d</td><td>%" PRId64
+                        "</td><td>%.2f</td><td>%.1f s</td></tr>",
+                        i, s->tables.size[w->size], w->batches,
+                        w->batches ? (double)w->images / (double)w->batches : 0,
+                        w->busy_s);
+    }
+    sti_text_printf(
+        out,
+        "</table><p>%" PRId64 " waiting, %s resident; <a href=metrics>metrics"
+        "</a>, <a href=v2/models>models</a></p></html>",
+        sti_scheduler_waiting(s->scheduler), sti_bytes_text(sti_process_now_bytes()));
+}
+
+/* ---- the plan ---- */
+
+static void add_times(const sti_server *s, const sti_serve_model *m, const char *key,
+                      const double *times, sti_json *j)
+{
+    sti_json_begin_array(j, key);
+    for (int k = 0; k < s->tables.sizes; k++) {
+        sti_json_begin_array(j, NULL);
+        for (int i = 0; i < s->model[0].steps; i++)
+            sti_json_float(j, NULL, times[k * m->batch_most + s->model[0].step[i] - 1]);
+        sti_json_end_array(j);
+    }
+    sti_json_end_array(j);
+}
+
+static void explain_model(const sti_server *s, int number, sti_json *j)
+{
+    const sti_serve_model *m = &s->tables.model[number];
+    const sti_paris_model *p = &s->plan.paris.model[number];
+    sti_json_begin_object(j, NULL);
+    sti_json_text(j, "name", m->name);
+    sti_json_float(j, "sla_s", m->sla_s);
+    sti_json_begin_array(j, "sizes");
+    for (int k = 0; k < s->tables.sizes; k++)
+        sti_json_int(j, NULL, s->tables.size[k]);
+    sti_json_end_array(j);
+    sti_json_begin_array(j, "batches");
+    for (int i = 0; i < s->model[0].steps; i++)
+        sti_json_int(j, NULL, s->model[0].step[i]);
+    sti_json_end_array(j);
+    add_times(s, m, "p50_s", m->p50, j);
+    add_times(s, m, "p95_s", m->p95, j);
+    sti_json_begin_array(j, "knee");
+    for (int k = 0; k < s->tables.sizes; k++)
+        sti_json_int(j, NULL, p->knee[k]);
+    sti_json_end_array(j);
+    sti_json_begin_array(j, "segments");
+    for (int k = 0; k < s->tables.sizes; k++) {
+        sti_json_begin_array(j, NULL);
+        sti_json_int(j, NULL, k ? p->knee[k - 1] + 1 : 1);
+        sti_json_int(j, NULL, p->knee[k]);
+        sti_json_end_array(j);
+    }
+    sti_json_end_array(j);
+    sti_json_begin_array(j, "demand_s");
+    for (int k = 0; k < s->tables.sizes; k++)
+        sti_json_float(j, NULL, p->demand_s[k]);
+    sti_json_end_array(j);
+    sti_json_end_object(j);
+}
+
+void sti_server_explain(const sti_server *s, sti_text *out)
+{
+    sti_text cut = {0};
+    sti_json j = {.out = out, .pretty = true};
+    sti_serve_cut_text(&s->tables, &s->plan.cut, &cut);
+    sti_json_begin_object(&j, NULL);
+    sti_json_int(&j, "units", s->units);
+    sti_json_text(&j, "cut", cut.data);
+    sti_json_begin_object(&j, "counts");
+    for (int k = 0; k < s->tables.sizes; k++) {
+        char size[16];
+        snprintf(size, sizeof size, "%d", s->tables.size[k]);
+        sti_json_int(&j, size, s->plan.cut.count[k]);
+    }
+    sti_json_end_object(&j);
+    sti_json_float(&j, "bound_per_s", s->plan.bound_per_s);
+    sti_json_bool(&j, "sla_possible", true);
+    sti_json_int(&j, "planned_peak_bytes", (int64_t)s->account.total_bytes);
+    sti_json_begin_array(&j, "models");
+    for (int m = 0; m < s->tables.models; m++)
+        explain_model(s, m, &j);
+    sti_json_end_array(&j);
+    sti_json_end_object(&j);
+    sti_text_add(out, "\n");
+    sti_text_fini(&cut);
+}

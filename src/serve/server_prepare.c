@@ -1,0 +1,337 @@
+/* A server before it serves: options, models, memory, tables, the plan. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/fail.h"
+#include "base/file.h"
+#include "base/memory.h"
+#include "base/shown.h"
+#include "base/team.h"
+#include "base/units.h"
+#include "serve/server.h"
+#include "serve/traffic.h"
+
+/* Requests in flight have this much where no budget says less. */
+#define IN_FLIGHT_BYTES ((size_t)64 << 20)
+#define IN_FLIGHT_LEAST ((size_t)1 << 20)
+
+/* ---- options ---- */
+
+static void fill_standards(sti_server *s)
+{
+    stint_serve_desc *d = &s->desc;
+    d->listen = d->listen ? d->listen : "127.0.0.1:8000";
+    d->cut = d->cut ? d->cut : "auto";
+    d->batch_max = d->batch_max ? d->batch_max : 32;
+    d->max_body_bytes = d->max_body_bytes ? d->max_body_bytes : (size_t)64 << 20;
+    d->max_connections = d->max_connections ? d->max_connections : 1024;
+    d->drain_s = d->drain_s > 0 ? d->drain_s : 30;
+    s->options = (sti_serve_options){.cut = d->cut,
+                                     .policy = d->policy,
+                                     .admit = d->admit_all,
+                                     .late = d->serve_late,
+                                     .batch_max = d->batch_max,
+                                     .batch_delay_s = d->batch_delay_s,
+                                     .quantile = 0.95};
+}
+
+/* CPUs that this process may run on, in order; partitions of 1, 2, 4, .. of them and of
+ * all. */
+static stint_status choose_units(sti_server *s)
+{
+    uint8_t allowed[STI_CPUS_MOST / 8];
+    sti_serve_tables *t = &s->tables;
+    int cpus = 0;
+    stint_status st = sti_threads_choose(s->desc.threads, &s->units, NULL);
+    if (st != STINT_OK)
+        return st;
+    sti_cpus_allowed(allowed);
+    for (int c = 0; c < STI_CPUS_MOST && cpus < s->units; c++)
+        if (allowed[c / 8] >> c % 8 & 1)
+            s->cpu[cpus++] = c;
+    if (cpus < s->units)
+        return sti_fail(STINT_E_USAGE,
+                        "%d threads: this process may run on %d CPUs, and each thread "
+                        "of a partition has one of its own; -j %d",
+                        s->units, cpus, cpus);
+    t->units = s->units;
+    for (int k = 1; k < s->units; k *= 2)
+        t->size[t->sizes++] = k;
+    t->size[t->sizes++] = s->units;
+    memcpy(s->threads, t->size, sizeof t->size);
+    return STINT_OK;
+}
+
+/* ---- models ---- */
+
+/* "NAME=PATH", or the folder's or the file's name. A path may have a "=" behind a "/".
+ */
+static stint_status split_model(const char *text, char *name, const char **path_out)
+{
+    const char *equal = strchr(text, '='), *slash = strchr(text, '/');
+    char whole[4096];
+    *path_out = text;
+    if (equal && (!slash || equal < slash)) {
+        *path_out = equal + 1;
+        snprintf(whole, sizeof whole, "%.*s", (int)(equal - text), text);
+    } else {
+        snprintf(whole, sizeof whole, "%s", text);
+    }
+    size_t length = strlen(whole);
+    while (length > 1 && whole[length - 1] == '/')
+        whole[--length] = '\0';
+    char *last = strrchr(whole, '/');
+    if (last && strcmp(last, "/model.safetensors") == 0) {
+        *last = '\0';
+        last = strrchr(whole, '/');
+    }
+    const char *from = last ? last + 1 : whole;
+    length = strlen(from);
+    const char *dot = strstr(from, ".safetensors");
+    if (dot && dot[12] == '\0')
+        length = (size_t)(dot - from);
+    if (length < 1 || length >= STI_SERVE_NAME || strcspn(from, "/?#%\"\\ ") < length)
+        return sti_fail(
+            STINT_E_USAGE,
+            "%s: a name of at most 63 letters without / ? # %% and blanks was "
+            "wanted; give one as NAME=MODEL",
+            sti_shown(text));
+    snprintf(name, STI_SERVE_NAME, "%.*s", (int)length, from);
+    return STINT_OK;
+}
+
+static stint_status open_model(sti_server *s, const char *text)
+{
+    sti_serve_tables *t = &s->tables;
+    char name[STI_SERVE_NAME];
+    const char *path;
+    stint_status st = split_model(text, name, &path);
+    if (st != STINT_OK)
+        return st;
+    if (sti_serve_find_model(t, name) >= 0)
+        return sti_fail(STINT_E_USAGE,
+                        "two models of the name %s; give them names as "
+                        "NAME=MODEL",
+                        name);
+    const int m = t->models++;
+    snprintf(t->model[m].name, STI_SERVE_NAME, "%s", name);
+    STI_TRY(sti_serve_model_init(&t->model[m], t->sizes, s->desc.batch_max));
+    st = sti_served_open(path, name, s->desc.batch_max, s->threads, t->sizes,
+                         &s->model[m]);
+out:
+    return st;
+}
+
+static stint_status open_models(sti_server *s)
+{
+    stint_status st = STINT_OK;
+    if (s->desc.model_count < 1 || s->desc.model_count > STI_SERVE_MODELS)
+        return sti_fail(STINT_E_USAGE, "1 to %d models were wanted", STI_SERVE_MODELS);
+    for (int i = 0; i < s->desc.model_count && st == STINT_OK; i++)
+        st = open_model(s, s->desc.models[i]);
+    for (int m = 0; m < s->tables.models; m++)
+        s->tables.model[m].weight = 1.0 / s->tables.models;
+    return st;
+}
+
+/* ---- deadlines ---- */
+
+static stint_status read_sla_part(sti_server *s, char *part)
+{
+    char *equal = strchr(part, '=');
+    double seconds;
+    int m = -1;
+    if (equal) {
+        *equal = '\0';
+        m = sti_serve_find_model(&s->tables, part);
+        if (m < 0)
+            return sti_fail(STINT_E_USAGE, "--sla: there is no model of the name %s",
+                            sti_shown(part));
+    }
+    const stint_status st = sti_parse_time(equal ? equal + 1 : part, &seconds);
+    if (st != STINT_OK)
+        return sti_fail_context(st, "--sla");
+    if (!(seconds > 0))
+        return sti_fail(STINT_E_USAGE, "--sla: a time above 0 was wanted");
+    for (int i = 0; i < s->tables.models; i++)
+        if (m < 0 || m == i)
+            s->tables.model[i].sla_s = seconds;
+    return STINT_OK;
+}
+
+static stint_status read_sla(sti_server *s)
+{
+    char text[2048];
+    stint_status st = STINT_OK;
+    if (!s->desc.sla || strlen(s->desc.sla) >= sizeof text)
+        return sti_fail(STINT_E_USAGE, "--sla: the time to an answer was wanted, 20ms "
+                                       "for one");
+    snprintf(text, sizeof text, "%s", s->desc.sla);
+    for (char *part = text, *next; part && st == STINT_OK; part = next) {
+        next = strchr(part, ',');
+        if (next)
+            *next++ = '\0';
+        st = read_sla_part(s, part);
+    }
+    for (int m = 0; m < s->tables.models && st == STINT_OK; m++)
+        if (!(s->tables.model[m].sla_s > 0))
+            st = sti_fail(STINT_E_USAGE, "--sla: none is given for %s",
+                          s->tables.model[m].name);
+    return st;
+}
+
+/* ---- memory ---- */
+
+/* What any cut may take: as many partitions as the smallest size allows. */
+static size_t partition_bytes(const sti_server *s)
+{
+    size_t most = 0;
+    for (int k = 0; k < s->tables.sizes; k++) {
+        size_t bytes = 0;
+        for (int m = 0; m < s->tables.models; m++) {
+            const size_t own = sti_served_work_bytes(&s->model[m], k);
+            bytes = own > bytes ? own : bytes;
+        }
+        bytes *= (size_t)(s->units / s->tables.size[k]);
+        most = bytes > most ? bytes : most;
+    }
+    return most;
+}
+
+/* A request as it is read: its body, its images, its answer. */
+static size_t request_bytes(const sti_server *s)
+{
+    size_t most = 0;
+    for (int m = 0; m < s->tables.models; m++) {
+        const sti_served *served = &s->model[m];
+        const size_t values =
+            (size_t)(served->height * served->width * served->channels);
+        const size_t bytes = (size_t)s->desc.batch_max * values * 2 * sizeof(float);
+        most = bytes > most ? bytes : most;
+    }
+    return most + s->desc.max_body_bytes;
+}
+
+static stint_status account(sti_server *s)
+{
+    static const char *const libraries[] = {
+        "ld-", "libc.", "libm.", "libmicrohttpd.", "libgnutls.", NULL};
+    const sti_account_process process = {.libraries = libraries,
+                                         .apart_bytes = sti_alloc_now_bytes()};
+    sti_account *a = &s->account;
+    size_t weights = 0;
+    for (int m = 0; m < s->tables.models; m++)
+        weights += sti_served_weight_bytes(&s->model[m]);
+    sti_account_add(a, "weights", "of all models, once", weights);
+    sti_account_add(a, "partitions", "what networks work in", partition_bytes(s));
+    sti_account_add(a, "a request", "as it is read, the largest", request_bytes(s));
+    sti_account_add(a, "graphs", "networks of each batch and size",
+                    sti_alloc_now_bytes());
+    sti_account_add_process(a, &process, s->units + 1);
+    /* What a budget leaves is for requests on their way. */
+    const size_t left = s->desc.memory_bytes > a->total_bytes
+                            ? s->desc.memory_bytes - a->total_bytes
+                            : 0;
+    s->in_flight_most = IN_FLIGHT_BYTES;
+    if (s->desc.memory_bytes && left < IN_FLIGHT_BYTES)
+        s->in_flight_most = left > IN_FLIGHT_LEAST ? left : IN_FLIGHT_LEAST;
+    sti_account_add(a, "on their way", "images and answers of requests",
+                    s->in_flight_most);
+    return sti_account_check(
+        a, s->desc.memory_bytes,
+        &(sti_account_advice){.fits = "--batch-max 8, --max-body 1M or "});
+}
+
+/* ---- tables ---- */
+
+static stint_status expect_traffic(sti_server *s)
+{
+    sti_traffic traffic = {.rate_per_s = 0};
+    char arrivals[4096];
+    stint_status st;
+    if (!s->desc.traffic) {
+        for (int m = 0; m < s->tables.models; m++)
+            for (int b = 0; b < s->tables.model[m].batch_most; b++)
+                s->tables.model[m].share[b] = 1.0 / s->tables.model[m].batch_most;
+        return STINT_OK;
+    }
+    snprintf(arrivals, sizeof arrivals, "trace:%s", s->desc.traffic);
+    STI_TRY(sti_traffic_arrivals(arrivals, &traffic));
+    for (int m = 0; m < s->tables.models; m++)
+        sti_traffic_shares(&traffic, s->tables.model[m].batch_most,
+                           s->tables.model[m].share);
+out:
+    sti_traffic_fini(&traffic);
+    return st;
+}
+
+/* Times of another file in the place of measured ones: of the same sizes and models. */
+static stint_status take_tables(sti_server *s)
+{
+    sti_serve_tables given;
+    stint_status st = sti_serve_tables_read(s->desc.tables, &given);
+    if (st != STINT_OK)
+        return st;
+    for (int i = 0; i < s->tables.models && st == STINT_OK; i++) {
+        sti_serve_model *own = &s->tables.model[i];
+        const int m = sti_serve_find_model(&given, own->name);
+        if (given.units != s->units || given.sizes != s->tables.sizes || m < 0 ||
+            given.model[m].batch_most < own->batch_most ||
+            memcmp(given.size, s->tables.size, sizeof given.size) != 0) {
+            st = sti_fail(STINT_E_INPUT,
+                          "%s: %s on %d threads with batches up to %d was wanted; "
+                          "measure anew with --tables-out",
+                          s->desc.tables, own->name, s->units, own->batch_most);
+            break;
+        }
+        for (int k = 0; k < given.sizes; k++) {
+            memcpy(own->p50 + k * own->batch_most, sti_serve_p50(&given.model[m], k),
+                   (size_t)own->batch_most * sizeof(double));
+            memcpy(own->p95 + k * own->batch_most, sti_serve_p95(&given.model[m], k),
+                   (size_t)own->batch_most * sizeof(double));
+        }
+    }
+    sti_serve_tables_fini(&given);
+    return st;
+}
+
+static stint_status make_tables(sti_server *s)
+{
+    sti_text text = {0};
+    stint_status st;
+    if (s->desc.tables)
+        return take_tables(s);
+    sti_log(STINT_LOG_INFO, "measuring %d model%s on partitions of %d size%s",
+            s->tables.models, sti_s(s->tables.models), s->tables.sizes,
+            sti_s(s->tables.sizes));
+    STI_TRY(
+        sti_served_measure(s->model, s->tables.models, s->threads, s->cpu, &s->tables));
+    if (s->desc.tables_out) {
+        sti_serve_tables_write(&s->tables, &text);
+        st = text.failed ? STINT_E_MEMORY
+                         : sti_file_write(s->desc.tables_out, text.data, text.length);
+    }
+out:
+    sti_text_fini(&text);
+    return st;
+}
+
+stint_status sti_server_prepare(sti_server *server, const stint_serve_desc *desc)
+{
+    stint_status st;
+    *server = (sti_server){.desc = *desc};
+    fill_standards(server);
+    STI_TRY(choose_units(server));
+    STI_TRY(open_models(server));
+    STI_TRY(read_sla(server));
+    STI_TRY(account(server));
+    for (int m = 0; m < server->tables.models; m++)
+        STI_TRY(sti_served_load(&server->model[m]));
+    STI_TRY(expect_traffic(server));
+    STI_TRY(make_tables(server));
+    STI_TRY(sti_serve_plan_make(&server->options, &server->tables, &server->plan));
+out:
+    return st;
+}

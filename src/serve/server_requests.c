@@ -1,0 +1,328 @@
+/* Requests: which path, which model, whether there is time for it, and the answer. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/fail.h"
+#include "base/json.h"
+#include "base/memory.h"
+#include "base/number.h"
+#include "base/shown.h"
+#include "serve/server.h"
+#include "stint/version.h"
+
+static void answer_error(sti_http_request *r, int status, const char *words)
+{
+    sti_json j = {.out = &r->answer};
+    r->status = status;
+    sti_json_begin_object(&j, NULL);
+    sti_json_text(&j, "error", words);
+    sti_json_end_object(&j);
+}
+
+/* The last failure that was recorded, as the answer. */
+static void answer_failure(sti_http_request *r, int status)
+{
+    answer_error(r, status, stint_last_error());
+}
+
+/* ---- the end of a request for inference ---- */
+
+static void count(sti_pending *p, int status)
+{
+    sti_serve_counts *c = &p->server->counts[p->query.model];
+    const double latency = p->done_s - p->query.arrival_s;
+    int range = 0;
+    c->rejected += status == 429 || status == 503;
+    c->late += status == 504;
+    c->failed += status >= 400 && status != 429 && status != 503 && status != 504;
+    if (status != 200)
+        return;
+    while (range < STI_SERVE_RANGES - 1 && latency > 1e-3 * (double)(1 << range))
+        range++;
+    c->served++;
+    c->images += p->query.batch;
+    c->range[range]++;
+    c->latency_s += latency;
+    c->queue_s += p->begun_s - p->query.arrival_s;
+    c->compute_s += p->done_s - p->begun_s;
+}
+
+void sti_pending_end(sti_pending *pending, int status)
+{
+    sti_server *s = pending->server;
+    pending->http->status = status;
+    count(pending, status);
+    s->in_flight--;
+    s->in_flight_bytes -= pending->bytes;
+}
+
+static void answer_infer(const sti_pending *p, sti_http_request *r)
+{
+    const bool binary = p->infer.binary[STI_OUTPUT_PROBABILITIES] ||
+                        p->infer.binary[STI_OUTPUT_CLASS] ||
+                        p->infer.binary[STI_OUTPUT_LOGITS];
+    sti_infer_answer(&p->infer, &r->answer, &r->header_bytes);
+    if (binary && r->header_bytes > 0)
+        r->type = "application/octet-stream";
+    if (r->answer.failed) {
+        sti_text_fini(&r->answer);
+        r->answer = (sti_text){.data = NULL};
+        r->header_bytes = 0;
+        answer_error(r, 503, "no memory for the answer");
+    }
+}
+
+void sti_server_finish(void *user, sti_http_request *r)
+{
+    const sti_pending *p = r->user;
+    (void)user;
+    snprintf(r->timing, sizeof r->timing, "queue;dur=%.3f, compute;dur=%.3f",
+             1e3 * (p->begun_s - p->query.arrival_s), 1e3 * (p->done_s - p->begun_s));
+    if (r->status == 200)
+        answer_infer(p, r);
+    else if (r->status == 504)
+        answer_error(r, 504, "the deadline went by before the request's turn came");
+    else
+        answer_error(r, r->status, "the model's answer is not finite for this image");
+}
+
+void sti_server_forget(void *user, sti_http_request *r)
+{
+    sti_pending *p = r->user;
+    (void)user;
+    if (!p)
+        return;
+    sti_infer_request_fini(&p->infer);
+    sti_free(p);
+    r->user = NULL;
+}
+
+/* ---- a new one ---- */
+
+static void answer_too_late(sti_pending *p, sti_http_request *r)
+{
+    char words[160];
+    const double late = p->query.expected_s - p->query.deadline_s;
+    const double done = p->query.expected_s - p->query.arrival_s;
+    snprintf(words, sizeof words,
+             "too late: an answer is expected after %.1f ms, the deadline is %.1f ms",
+             1e3 * done, 1e3 * (p->query.deadline_s - p->query.arrival_s));
+    r->retry_after_s = late > 0 && late < 3600 ? (int)ceil(late) : 1;
+    answer_error(r, 429, words);
+}
+
+/* Locked. 0: taken, else the status. */
+static int offer(sti_server *s, sti_pending *p)
+{
+    int partition;
+    if (s->draining)
+        return 503;
+    if (s->in_flight_bytes + p->bytes > s->in_flight_most)
+        return 507; /* told as 503, with other words */
+    s->in_flight++;
+    s->in_flight_bytes += p->bytes;
+    const stint_status st =
+        sti_scheduler_offer(s->scheduler, &p->query, sti_server_now(), &partition);
+    if (st != STINT_OK) {
+        p->begun_s = p->done_s = sti_server_now();
+        sti_pending_end(p, st == STINT_E_BUDGET ? 429 : 503);
+        return p->http->status;
+    }
+    sti_http_wait(p->http);
+    sti_workers_wake(s, partition);
+    return 0;
+}
+
+static void submit(sti_server *s, sti_pending *p, sti_http_request *r)
+{
+    const sti_served *m = p->infer.model;
+    const int64_t values = m->height * m->width * m->channels + 2 * m->classes;
+    p->query.batch = p->infer.batch;
+    p->query.user = p;
+    p->query.arrival_s = (double)r->arrival_ns * 1e-9;
+    p->query.deadline_s =
+        p->query.arrival_s + (p->infer.timeout_s > 0
+                                  ? p->infer.timeout_s
+                                  : s->tables.model[p->query.model].sla_s);
+    p->bytes = (size_t)(p->infer.batch * values) * sizeof(float);
+    sti_free(r->body); /* all of it is in the pixels now */
+    r->body = NULL;
+    r->body_bytes = 0;
+    (void)pthread_mutex_lock(&s->lock);
+    const int status = offer(s, p);
+    if (status == 503 || status == 507)
+        s->counts[p->query.model].rejected++;
+    (void)pthread_mutex_unlock(&s->lock);
+    if (status == 429)
+        answer_too_late(p, r);
+    else if (status == 503)
+        answer_error(r, 503, "the server is shutting down");
+    else if (status == 507)
+        answer_error(r, 503, "too many requests wait for their answers; try later");
+    if (status == 507 || status == 503)
+        r->retry_after_s = 1;
+}
+
+/* Bytes of the JSON before binary data; false: the header is none. */
+static bool read_header_bytes(const sti_http_request *r, size_t *bytes_out)
+{
+    const char *text = sti_http_header(r, "Inference-Header-Content-Length");
+    int64_t n;
+    *bytes_out = r->body_bytes;
+    if (!text)
+        return true;
+    if (!sti_digits_read(text, text + strlen(text), (int64_t)r->body_bytes, &n))
+        return false;
+    *bytes_out = (size_t)n;
+    return true;
+}
+
+static void infer(sti_server *s, int model, sti_http_request *r)
+{
+    static char nothing[1];
+    const char *type = sti_http_header(r, "Content-Type");
+    const bool image = type && strncmp(type, "image/", 6) == 0;
+    size_t json_bytes;
+    int status;
+    sti_pending *p = sti_alloc(sizeof *p, "request");
+    if (!p) {
+        answer_failure(r, 503);
+        return;
+    }
+    *p = (sti_pending){.server = s, .http = r, .query = {.model = model}};
+    r->user = p;
+    if (!read_header_bytes(r, &json_bytes)) {
+        answer_error(r, 400,
+                     "Inference-Header-Content-Length: at most the body's bytes "
+                     "were wanted");
+    } else if (sti_infer_request_parse(
+                   &s->model[model], s->desc.batch_max, r->body ? r->body : nothing,
+                   r->body_bytes, json_bytes, image, &p->infer, &status) != STINT_OK) {
+        answer_failure(r, status);
+    } else {
+        submit(s, p, r);
+        return;
+    }
+    (void)pthread_mutex_lock(&s->lock);
+    s->counts[model].failed++;
+    (void)pthread_mutex_unlock(&s->lock);
+}
+
+/* ---- paths ---- */
+
+static bool is_get(const sti_http_request *r)
+{
+    return strcmp(r->method, "GET") == 0 || strcmp(r->method, "HEAD") == 0;
+}
+
+static void answer_server(sti_http_request *r)
+{
+    sti_json j = {.out = &r->answer};
+    sti_json_begin_object(&j, NULL);
+    sti_json_text(&j, "name", "stint");
+    sti_json_text(&j, "version", STINT_VERSION);
+    sti_json_begin_array(&j, "extensions");
+    sti_json_text(&j, NULL, "binary_tensor_data");
+    sti_json_end_array(&j);
+    sti_json_end_object(&j);
+}
+
+static void answer_state(sti_http_request *r, const char *key, bool is)
+{
+    sti_json j = {.out = &r->answer};
+    r->status = is ? 200 : 503;
+    sti_json_begin_object(&j, NULL);
+    sti_json_bool(&j, key, is);
+    sti_json_end_object(&j);
+}
+
+/* "NAME", "NAME/versions/V", and what is behind it, at `at`. */
+static int find_model(const sti_server *s, const char *at, const char **rest_out)
+{
+    for (int m = 0; m < s->tables.models; m++) {
+        const size_t length = strlen(s->model[m].name);
+        if (strncmp(at, s->model[m].name, length) != 0 ||
+            (at[length] != '/' && at[length] != '\0'))
+            continue;
+        const char *rest = at + length;
+        if (strncmp(rest, "/versions/", 10) == 0) {
+            const char *version = rest + 10;
+            const size_t digits = strcspn(version, "/");
+            if (digits != 12 ||
+                strncmp(version, s->model[m].file->weights_sha256, 12) != 0)
+                return -1;
+            rest = version + digits;
+        }
+        *rest_out = rest;
+        return m;
+    }
+    return -1;
+}
+
+static void answer_model(sti_server *s, const char *at, sti_http_request *r)
+{
+    const char *rest;
+    const int m = find_model(s, at, &rest);
+    if (m < 0)
+        answer_error(r, 404, "there is no such model; GET /v2/models lists them");
+    else if (strcmp(rest, "/infer") == 0 && strcmp(r->method, "POST") == 0)
+        infer(s, m, r);
+    else if (strcmp(rest, "/ready") == 0 && is_get(r))
+        answer_state(r, "ready", !s->draining);
+    else if (*rest == '\0' && is_get(r))
+        sti_infer_metadata(&s->model[m], s->model[m].name, s->tables.model[m].sla_s,
+                           s->desc.batch_max, &r->answer);
+    else
+        answer_error(r, 404, "of a model there are GET, GET ready and POST infer");
+}
+
+static void answer_models(const sti_server *s, sti_http_request *r)
+{
+    sti_json j = {.out = &r->answer};
+    sti_json_begin_object(&j, NULL);
+    sti_json_begin_array(&j, "models");
+    for (int m = 0; m < s->tables.models; m++)
+        sti_json_text(&j, NULL, s->model[m].name);
+    sti_json_end_array(&j);
+    sti_json_end_object(&j);
+}
+
+static void answer_page(sti_server *s, sti_http_request *r)
+{
+    (void)pthread_mutex_lock(&s->lock);
+    if (strcmp(r->path, "/metrics") == 0) {
+        r->type = "text/plain; version=0.0.4";
+        sti_server_metrics(s, &r->answer);
+    } else {
+        r->type = "text/html; charset=utf-8";
+        sti_server_page(s, &r->answer);
+    }
+    (void)pthread_mutex_unlock(&s->lock);
+}
+
+void sti_server_handle(void *user, sti_http_request *r)
+{
+    sti_server *s = user;
+    const char *path = r->path;
+    r->status = 200;
+    if (strncmp(path, "/v2/models/", 11) == 0)
+        answer_model(s, path + 11, r);
+    else if (!is_get(r))
+        answer_error(r, 404, "there is no such path; see GET /");
+    else if (strcmp(path, "/v2") == 0 || strcmp(path, "/v2/") == 0)
+        answer_server(r);
+    else if (strcmp(path, "/v2/models") == 0)
+        answer_models(s, r);
+    else if (strcmp(path, "/v2/health/live") == 0)
+        answer_state(r, "live", true);
+    else if (strcmp(path, "/v2/health/ready") == 0)
+        answer_state(r, "ready", !s->draining);
+    else if (strcmp(path, "/metrics") == 0 || strcmp(path, "/") == 0)
+        answer_page(s, r);
+    else
+        answer_error(r, 404, "there is no such path; see GET /");
+}

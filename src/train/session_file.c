@@ -1,0 +1,175 @@
+/* Sessions in files: weights, moments, position, and what the caller adds. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/fail.h"
+#include "base/numerics.h"
+#include "base/units.h"
+#include "store/checkpoint_file.h"
+#include "train/session_priv.h"
+
+#define KEY_STEP "session.step"
+
+/* Rows of a session's tensors; of the model alone, or all. */
+static stint_status list_tensors(const stint_session *s, bool model, int extra,
+                                 sti_tensor_list *list)
+{
+    static const char *const prefixes[] = {STI_TENSOR_MOMENT_0, STI_TENSOR_MOMENT_1};
+    stint_status st;
+    STI_TRY(sti_tensor_list_init(list, list->arena,
+                                 4 * sti_graph_value_count(s->net.graph) + extra));
+    STI_TRY(sti_tensor_list_add_network(list, &s->net, STI_ROLE_PARAM, "",
+                                        s->engine->params));
+    STI_TRY(sti_tensor_list_add_network(list, &s->net, STI_ROLE_STATE, "",
+                                        s->engine->states));
+    for (int i = 0; i < s->desc.moments && !model; i++)
+        STI_TRY(sti_tensor_list_add_network(list, &s->net, STI_ROLE_PARAM, prefixes[i],
+                                            s->engine->moments[i]));
+out:
+    return st;
+}
+
+static void hash(const stint_session *session, bool model, char hex_out[65])
+{
+    sti_tensor_list list = {.arena = sti_arena_create("hash")};
+    sti_sha256 state;
+    sti_sha256_init(&state);
+    hex_out[0] = '\0';
+    if (list.arena && list_tensors(session, model, 0, &list) == STINT_OK) {
+        sti_tensor_list_add_sha256(&list, 0, list.count, &state);
+        sti_sha256_hex(&state, hex_out);
+    }
+    sti_arena_destroy(list.arena);
+}
+
+void stint_session_sha256(const stint_session *session, char hex_out[65])
+{
+    hash(session, true, hex_out);
+}
+
+void stint_session_state_sha256(const stint_session *session, char hex_out[65])
+{
+    hash(session, false, hex_out);
+}
+
+static void add_blobs(sti_tensor_list *list, const stint_session_blob *blobs, int count)
+{
+    for (int i = 0; i < count; i++)
+        sti_tensor_list_add_vector(list, blobs[i].name, STI_TENSOR_U8,
+                                   (int64_t)blobs[i].bytes, blobs[i].bytes,
+                                   blobs[i].data);
+}
+
+static stint_status add_texts(const stint_session_text *texts, int count,
+                              sti_meta_texts *out)
+{
+    if (count > STINT_SESSION_MOST)
+        return sti_fail(STINT_E_BUG, "%d texts; at most %d go into a file", count,
+                        STINT_SESSION_MOST);
+    for (int i = 0; i < count; i++)
+        sti_meta_add(out, texts[i].key, texts[i].text);
+    return STINT_OK;
+}
+
+stint_status stint_session_save(const stint_session *s, const char *path, bool model,
+                                const stint_session_blob *blobs, int blob_count,
+                                const stint_session_text *texts, int text_count)
+{
+    sti_tensor_list list = {.arena = sti_arena_create("session file")};
+    sti_meta_texts meta = {.count = 0};
+    stint_status st = list.arena ? STINT_OK : STINT_E_MEMORY;
+    if (st != STINT_OK)
+        return st;
+    STI_TRY(list_tensors(s, model, blob_count, &list));
+    if (!model)
+        add_blobs(&list, blobs, blob_count);
+    sti_meta_add(&meta, STI_META_VERSION, stint_version());
+    sti_meta_add(&meta, STI_META_KIND, model ? "model" : "checkpoint");
+    sti_meta_add(&meta, STI_META_NUMERICS, STI_NUMERICS_VERSION);
+    sti_meta_add_int(&meta, KEY_STEP, s->step);
+    STI_TRY(add_texts(texts, text_count, &meta));
+    STI_TRY(sti_tensor_file_write(path, list.rows, list.count, meta.row, meta.count));
+out:
+    sti_arena_destroy(list.arena);
+    return st;
+}
+
+/* ---- reading ---- */
+
+static stint_status check_texts(const sti_tensor_file *file,
+                                const stint_session_text *texts, int count)
+{
+    for (int i = 0; i < count; i++) {
+        const char *have = sti_tensor_file_text(file, texts[i].key);
+        if (!have || strcmp(have, texts[i].text) != 0)
+            return sti_fail(STINT_E_INPUT, "%s: %s is '%.200s' there, '%.200s' here",
+                            sti_tensor_file_path(file), texts[i].key,
+                            have ? have : "absent", texts[i].text);
+    }
+    return STINT_OK;
+}
+
+static stint_status read_step(const sti_tensor_file *file, int64_t *step_out)
+{
+    double step;
+    const char *numerics = sti_tensor_file_text(file, STI_META_NUMERICS);
+    if (!sti_meta_numbers(sti_tensor_file_text(file, KEY_STEP), 1, &step) ||
+        !(step >= 0 && step < 0x1p53))
+        return sti_fail(STINT_E_INPUT, "%s: is no checkpoint of a session",
+                        sti_tensor_file_path(file));
+    if (!numerics || strcmp(numerics, STI_NUMERICS_VERSION) != 0)
+        return sti_fail(STINT_E_INPUT,
+                        "%s: was written with numerics %s, this build has %s: a run "
+                        "cannot go on to the same bits",
+                        sti_tensor_file_path(file), numerics ? numerics : "unknown",
+                        STI_NUMERICS_VERSION);
+    *step_out = (int64_t)step;
+    return STINT_OK;
+}
+
+/* All names and sizes before any byte, so that nothing of a wrong file gets in. */
+static stint_status check_tensors(const sti_tensor_list *list,
+                                  const sti_tensor_file *file)
+{
+    for (int64_t i = 0; i < list->count; i++) {
+        const sti_tensor_row *have = sti_tensor_file_find(file, list->rows[i].name);
+        if (!have || have->bytes != list->rows[i].bytes)
+            return sti_fail(STINT_E_INPUT, "%s: has no '%s' of %s",
+                            sti_tensor_file_path(file), list->rows[i].name,
+                            sti_bytes_text(list->rows[i].bytes));
+    }
+    return STINT_OK;
+}
+
+static stint_status read_tensors(const sti_tensor_list *list,
+                                 const sti_tensor_file *file)
+{
+    stint_status st = check_tensors(list, file);
+    for (int64_t i = 0; i < list->count && st == STINT_OK; i++)
+        st = sti_tensor_list_read(list, i, file);
+    return st;
+}
+
+stint_status stint_session_load(stint_session *s, const char *path,
+                                const stint_session_blob *blobs, int blob_count,
+                                const stint_session_text *texts, int text_count)
+{
+    sti_tensor_list list = {.arena = sti_arena_create("session file")};
+    sti_tensor_file *file = NULL;
+    int64_t step = 0;
+    stint_status st = list.arena ? STINT_OK : STINT_E_MEMORY;
+    if (st != STINT_OK)
+        return st;
+    STI_TRY(sti_tensor_file_open(path, &file));
+    STI_TRY(check_texts(file, texts, text_count));
+    STI_TRY(read_step(file, &step));
+    STI_TRY(list_tensors(s, false, blob_count, &list));
+    add_blobs(&list, blobs, blob_count);
+    STI_TRY(read_tensors(&list, file));
+    s->step = step;
+out:
+    sti_tensor_file_close(file);
+    sti_arena_destroy(list.arena);
+    return st;
+}

@@ -1,0 +1,100 @@
+# stint serve and stint bench serve: answers beside NumPy, many clients, bad requests, the
+# end, memory, simulations; the commands of docs/serving.md.
+. "$(dirname "$0")/cli_lib.sh"
+cd "$work" || exit 1
+python=/usr/bin/python3 # Debian's, which has python3-numpy
+export XDG_CACHE_HOME=$work/cache
+run 0 data glyphs --out g --train 72 --test 36 --size 8 -q
+printf '[model]\nname = mlp\nwidth = 16\n[train]\nepochs = 1\nbatch = 36\n' >a.ini
+run 0 train a.ini --data g --out r -q
+
+"$STINT" serve m=r --sla 1s --listen 127.0.0.1:0 --batch-max 16 --explain >out 2>err
+if [ $? -eq 8 ] && grep -q microhttpd err; then
+    echo "skipped: no libmicrohttpd"
+    exit 77
+fi
+json 'j["sla_possible"] and j["planned_peak_bytes"] > 0 and j["cut"]'
+json 'j["models"][0]["batches"] == [1, 2, 4, 8, 16] and j["models"][0]["name"] == "m"'
+json 'len(j["models"][0]["p95_s"]) == len(j["models"][0]["sizes"])'
+
+serve() { # ARGUMENT...: in the background, until it is ready
+    rm -f address
+    "$STINT" serve "$@" --address-file address --json >served 2>served.err </dev/null &
+    server=$!
+    for _ in $(seq 300); do
+        [ -s address ] && return
+        kill -0 $server 2>/dev/null || break
+        sleep 0.05
+    done
+    fail "stint serve $* did not begin: $(cat served.err)"
+}
+end() { # WANTED-STATUS
+    kill -TERM $server
+    wait $server
+    local got=$?
+    [ $got -eq "$1" ] || fail "stint serve ended with $got: $(cat served.err)"
+    cp served out
+}
+client() { $python "$STINT_SOURCE/tests/cli/serve_client.py" "$1" "$(cat address)" \
+    r/model.safetensors || fail "serve_client.py $1"; }
+
+for cut in auto 1; do
+    serve m=r --sla 1s --listen 127.0.0.1:0 --batch-max 16 --max-body 2M --cut $cut
+    for what in answers crowd bad protocol; do client $what; done
+    end 0
+    json 'j["served"] > 300 and j["rejected"] >= 1 and j["failed"] > 10'
+    grep -qE '__(asan|tsan)_init' "$STINT" ||
+        json 'j["peak_rss_bytes"] <= j["planned_peak_bytes"]'
+done
+serve m=r --sla 1s --listen "unix:$work/socket" --memory 200M --max-body 1M
+client answers
+end 0
+[ ! -e socket ] || fail "the socket stays"
+grep -qE '__(asan|tsan)_init' "$STINT" ||
+    json 'j["peak_rss_bytes"] <= j["planned_peak_bytes"] <= 200 * 2**20'
+
+# ---- load, and more of it than there is time for ----
+serve m=r --sla 300ms --listen 127.0.0.1:0 --tables-out tables.json
+run 0 bench serve --url "http://$(cat address)" --arrivals poisson:100 --batch 3 --duration 1s --json
+json 'j["kind"] == "real" and j["sent"] == j["served"] + j["rejected"] + j["late"] + j["failed"]'
+json 'j["sent"] > 50 and j["failed"] == 0'
+run 0 bench serve --url "http://$(cat address)" --raw /v2 --requests 200 --arrivals poisson:2000 --json
+json 'j["served"] == 200'
+run 5 serve m=r --sla 1s --listen "$(cat address)" --cut 1
+says err "cannot listen"
+end 0
+run 0 serve m=r --sla 300ms --tables tables.json --explain
+run 6 bench serve --url http://127.0.0.1:9 --requests 1
+
+# ---- simulations ----
+cat >two.json <<'END'
+{"format":"stint-serve-tables","units":14,"legal":"any","models":[{"name":"m","sla_s":0.05,
+"sizes":[1,2],"batches":[1,2,3,4],"p50_s":[[0.010,0.016,0.024,0.032],[0.008,0.010,0.013,0.016]],
+"p95_s":[[0.010,0.016,0.024,0.032],[0.008,0.010,0.013,0.016]],"share":[0.4,0.3,0.2,0.1]}]}
+END
+run 0 bench serve --simulate two.json --cut paris --arrivals poisson:400 --requests 20000 --json
+json 'j["kind"] == "sim" and len(j["partitions"]) == 9 and j["sent"] == 20000'
+cp out first
+run 0 bench serve --simulate two.json --cut paris --arrivals poisson:400 --requests 20000 --json
+cmp -s out first || fail "two simulations differ"
+run 0 bench serve --simulate two.json --find-rate --batch-max 1 --admit all --requests 20000 --json
+json '300 < j["max_rate_per_s"] < 880'
+
+# ---- what cannot be ----
+run 3 serve m=r --sla 1us --explain
+says err "no partition answers a batch of"
+run 3 serve m=r --sla 1s --memory 1M --explain
+run 2 serve m=r --explain
+says err "--sla"
+run 2 serve m=r m=r --sla 1s --explain
+says err "two models"
+run 2 serve m=r --sla x=1s --explain
+run 2 serve m=r --sla 1s --cut 3x9 --explain
+run 2 serve m=r --sla 1s --listen nowhere
+run 4 serve m=r --sla 1s --tables two.json --explain
+run 4 serve m=a.ini --sla 1s --explain
+run 2 bench serve
+run 2 bench serve --simulate two.json --batch 9
+run 4 bench serve --simulate a.ini
+run 2 bench serve --simulate two.json --arrivals often
+finish

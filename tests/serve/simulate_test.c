@@ -1,0 +1,290 @@
+/* The simulator beside closed forms of queues, and the scheduler's choices by hand. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "serve/simulate.h"
+
+/* A model on sizes 1 and 2 with times time1, time2 [batch_most]. */
+static void make_tables(const double *time1, const double *time2, int batch_most,
+                        double sla_s, int units, sti_serve_tables *t)
+{
+    *t = (sti_serve_tables){.units = units, .sizes = 2, .size = {1, 2}, .models = 1};
+    sti_serve_model *m = &t->model[0];
+    snprintf(m->name, sizeof m->name, "m");
+    assert_int_equal(sti_serve_model_init(m, 2, batch_most), 0);
+    m->weight = 1;
+    m->sla_s = sla_s;
+    for (int b = 0; b < batch_most; b++) {
+        m->p50[b] = m->p95[b] = time1[b];
+        m->p50[batch_most + b] = m->p95[batch_most + b] = time2[b];
+        m->share[b] = 1.0 / batch_most;
+    }
+}
+
+/* The paper's scheduler, one query at a time, nothing refused or given up. */
+static sti_simulate_desc plain(const sti_serve_tables *t, const sti_serve_cut *cut,
+                               const sti_paris *paris, const sti_traffic *traffic)
+{
+    return (sti_simulate_desc){.scheduler = {.tables = t,
+                                             .cut = cut,
+                                             .paris = paris,
+                                             .admit_all = true,
+                                             .serve_late = true},
+                               .traffic = traffic,
+                               .queries = 400000};
+}
+
+static double mean_wait(const sti_simulate_desc *d)
+{
+    sti_serve_result r;
+    assert_int_equal(sti_simulate(d, &r), 0);
+    assert_int_equal(r.sent, d->queries);
+    assert_int_equal(r.served, d->queries);
+    const double wait = r.wait_mean_s;
+    sti_serve_result_fini(&r);
+    return wait;
+}
+
+static void near(double got, double wanted, double share)
+{
+    if (fabs(got - wanted) > share * wanted)
+        fail_msg("%g is not within %g of %g", got, share, wanted);
+}
+
+static void test_closed_forms(void **state)
+{
+    (void)state;
+    const double one[] = {1, 3}, two[] = {1, 1};
+    sti_serve_tables t;
+    sti_paris paris = {.model = {{.knee = {1, 2}}}};
+    sti_traffic traffic = {.rate_per_s = 0.6, .seed = 3};
+    make_tables(one, two, 2, 1e9, 4, &t);
+    sti_serve_cut single = {.count = {1}}, three = {.count = {3}};
+    /* M/D/1: rho T / (2 (1 - rho)). */
+    assert_int_equal(sti_traffic_batches("1", 2, &traffic), 0);
+    sti_simulate_desc d = plain(&t, &single, &paris, &traffic);
+    near(mean_wait(&d), 0.6 / (2 * 0.4), 0.03);
+    /* M/G/1: lambda E[T^2] / (2 (1 - rho)), batches of one and three seconds. */
+    assert_int_equal(sti_traffic_batches("dist:1=0.5,2=0.5", 2, &traffic), 0);
+    traffic.rate_per_s = 0.3;
+    near(mean_wait(&d), 0.3 * 5 / (2 * 0.4), 0.03);
+    /* M/M/3 by Erlang's formula C, one queue; JSED differs, since it decides early. */
+    assert_int_equal(sti_traffic_batches("1", 2, &traffic), 0);
+    traffic.rate_per_s = 2.1;
+    d = plain(&t, &three, &paris, &traffic);
+    d.exponential = true;
+    d.scheduler.policy = STI_SERVE_FIFS;
+    const double a = 2.1, top = a * a * a / 6 / (1 - a / 3);
+    const double waits = top / (1 + a + a * a / 2 + top);
+    near(mean_wait(&d), waits / (3 - a), 0.04);
+    sti_serve_tables_fini(&t);
+}
+
+static sti_query query(int64_t number, int batch, double deadline)
+{
+    return (sti_query){.number = number, .batch = batch, .deadline_s = deadline};
+}
+
+static sti_scheduler *scheduler_of(const sti_serve_tables *t, const sti_serve_cut *cut,
+                                   const sti_paris *paris, sti_serve_policy policy,
+                                   bool merge)
+{
+    sti_scheduler *s;
+    assert_int_equal(sti_scheduler_create(&(sti_scheduler_desc){.tables = t,
+                                                                .cut = cut,
+                                                                .paris = paris,
+                                                                .policy = policy,
+                                                                .merge = merge},
+                                          &s),
+                     0);
+    return s;
+}
+
+static int offer(sti_scheduler *s, sti_query *q, double now)
+{
+    int p;
+    assert_int_equal(sti_scheduler_offer(s, q, now, &p), 0);
+    return p;
+}
+
+static sti_serve_batch *take(sti_scheduler *s, int p, double now)
+{
+    sti_query *late;
+    double wake;
+    return sti_scheduler_take(s, p, now, &late, &wake);
+}
+
+/* The small partition while it is in time, then the large one, then none. */
+static void test_elsa_steps(void **state)
+{
+    (void)state;
+    const double one[] = {10, 20}, two[] = {6, 8};
+    sti_serve_tables t;
+    const sti_serve_cut cut = {.count = {1, 1}};
+    const sti_paris paris = {.model = {{.knee = {1, 2}}}};
+    int p;
+    make_tables(one, two, 2, 1e9, 3, &t);
+    sti_scheduler *s = scheduler_of(&t, &cut, &paris, STI_SERVE_ELSA, false);
+    sti_query q[] = {query(0, 1, 15), query(1, 1, 15), query(2, 1, 15), query(3, 1, 15),
+                     query(4, 2, 100)};
+    assert_int_equal(offer(s, &q[0], 0), 0); /* done at 10 */
+    sti_serve_batch *small = take(s, 0, 0);
+    assert_int_equal(offer(s, &q[1], 0), 1); /* 20 there, 6 here */
+    sti_serve_batch *large = take(s, 1, 0);
+    assert_int_equal(offer(s, &q[2], 0), 1); /* 12 */
+    assert_int_equal(sti_scheduler_offer(s, &q[3], 0, &p), STINT_E_BUDGET);
+    assert_true(fabs(q[3].expected_s - 18) < 1e-9); /* the least late */
+    assert_int_equal(offer(s, &q[4], 0), 0);        /* 30 is in time */
+    assert_true(sti_scheduler_withdraw(s, &q[4]) && !sti_scheduler_withdraw(s, &q[4]));
+    assert_int_equal(sti_scheduler_waiting(s), 1);
+    sti_scheduler_done(s, 0, small, 10);
+    sti_scheduler_done(s, 1, large, 6);
+    large = take(s, 1, 6);
+    assert_ptr_equal(large->first, &q[2]);
+    sti_scheduler_done(s, 1, large, 12);
+    sti_scheduler_destroy(s);
+    sti_serve_tables_fini(&t);
+}
+
+/* Queries that wait are merged up to the knee, never past a deadline; what can no
+ * longer be in time is given up. */
+static void test_merging(void **state)
+{
+    (void)state;
+    const double one[] = {10, 12, 14, 30}, two[] = {9, 9, 9, 9};
+    sti_serve_tables t;
+    const sti_serve_cut cut = {.count = {1}};
+    const sti_paris paris = {.model = {{.knee = {3, 4}}}};
+    int p;
+    make_tables(one, two, 4, 1e9, 1, &t);
+    sti_scheduler *s = scheduler_of(&t, &cut, &paris, STI_SERVE_ELSA, true);
+    sti_query q[] = {query(0, 1, 50), query(1, 1, 22), query(2, 1, 50), query(3, 1, 50),
+                     query(4, 1, 33)};
+    (void)offer(s, &q[0], 0);
+    sti_serve_batch *batch = take(s, 0, 0); /* until 10 */
+    assert_int_equal(batch->images, 1);
+    (void)offer(s, &q[1], 0); /* done at 20, due at 22 */
+    (void)offer(s, &q[2], 0); /* with it at 22 */
+    (void)offer(s, &q[3], 0); /* with both it would be 24: a batch of its own, at 32 */
+    /* With q[3] done at 34, alone at 32 but q[3] at 42: in time. */
+    assert_int_equal(sti_scheduler_offer(s, &q[4], 0, &p), 0);
+    sti_scheduler_done(s, 0, batch, 10);
+    batch = take(s, 0, 10);
+    assert_int_equal(batch->images, 2);
+    sti_scheduler_done(s, 0, batch, 40);
+    sti_query *late;
+    double wake;
+    batch = sti_scheduler_take(s, 0, 40, &late, &wake); /* q[4] is lost */
+    assert_ptr_equal(late, &q[4]);
+    assert_ptr_equal(batch->first, &q[3]);
+    sti_scheduler_done(s, 0, batch, 50);
+    sti_scheduler_destroy(s);
+    sti_serve_tables_fini(&t);
+}
+
+/* One size: ELSA is JSED; no deadline: always the smallest size. */
+static void test_policies_agree(void **state)
+{
+    (void)state;
+    const double one[] = {0.010, 0.016, 0.024, 0.032},
+                 two[] = {0.008, 0.01, 0.013, 0.016};
+    sti_serve_tables t;
+    sti_serve_result a, b;
+    const sti_serve_cut equal = {.count = {0, 7}}, mixed = {.count = {4, 5}};
+    const sti_paris paris = {.model = {{.knee = {1, 4}}}};
+    sti_traffic traffic = {.rate_per_s = 500, .seed = 1};
+    make_tables(one, two, 4, 0.05, 14, &t);
+    assert_int_equal(sti_traffic_batches("lognormal:0.5,0.9", 4, &traffic), 0);
+    sti_simulate_desc d = plain(&t, &equal, &paris, &traffic);
+    d.queries = 20000;
+    assert_int_equal(sti_simulate(&d, &a), 0);
+    d.scheduler.policy = STI_SERVE_JSED;
+    assert_int_equal(sti_simulate(&d, &b), 0);
+    assert_true(!(a.p99_s < b.p99_s) && !(a.p99_s > b.p99_s));
+    sti_serve_result_fini(&a);
+    sti_serve_result_fini(&b);
+    d = plain(&t, &mixed, &paris, &traffic);
+    d.queries = 20000;
+    t.model[0].sla_s = 1e9;
+    traffic.rate_per_s = 50;
+    assert_int_equal(sti_simulate(&d, &a), 0);
+    for (int p = 4; p < 9; p++)
+        assert_int_equal(a.partition[p].images, 0);
+    sti_serve_result_fini(&a);
+    sti_serve_tables_fini(&t);
+}
+
+/* What is sent is accounted for; more load is refused, not late. */
+static void test_overload(void **state)
+{
+    (void)state;
+    const double one[] = {0.010, 0.016, 0.024, 0.032},
+                 two[] = {0.008, 0.01, 0.013, 0.016};
+    sti_serve_tables t;
+    sti_serve_result r;
+    double per_s;
+    const sti_serve_cut cut = {.count = {4, 5}};
+    const sti_paris paris = {.model = {{.knee = {1, 4}}}};
+    sti_traffic traffic = {.rate_per_s = 3000, .seed = 1};
+    make_tables(one, two, 4, 0.05, 14, &t);
+    assert_int_equal(sti_traffic_batches("lognormal:0.5,0.9", 4, &traffic), 0);
+    sti_simulate_desc d = {
+        .scheduler = {.tables = &t, .cut = &cut, .paris = &paris, .merge = true},
+        .traffic = &traffic,
+        .queries = 30000};
+    assert_int_equal(sti_simulate(&d, &r), 0);
+    assert_int_equal(r.sent, r.served + r.rejected + r.late + r.failed);
+    assert_true(r.rejected > r.sent / 2 && r.in_time == r.served);
+    const double goodput = (double)r.in_time / r.seconds;
+    sti_serve_result_fini(&r);
+    assert_int_equal(sti_simulate_rate(&d, 0.95, 10000, &per_s, &r), 0);
+    assert_true(per_s > 300 && per_s < 3000 && goodput > 0.8 * per_s);
+    assert_true(r.violations <= 0.05);
+    sti_serve_result_fini(&r);
+    sti_serve_tables_fini(&t);
+}
+
+static void test_traffic(void **state)
+{
+    (void)state;
+    sti_traffic t = {.seed = 1};
+    double share[8], sum = 0, at;
+    int batch;
+    assert_int_equal(sti_traffic_parse("time,batch\n0,1\r\n0.5,8\n2.25\n", "f", &t), 0);
+    assert_int_equal(t.count, 3);
+    assert_int_equal(sti_traffic_batches("4", 8, &t), 0);
+    assert_true(sti_traffic_next(&t, 2, 0, &at, &batch) && batch == 4);
+    assert_false(sti_traffic_next(&t, 3, 0, &at, &batch));
+    sti_traffic_fini(&t);
+    assert_int_equal(sti_traffic_batches("lognormal:1.386,0.9", 8, &t), 0);
+    sti_traffic_shares(&t, 8, share);
+    for (int b = 0; b < 8; b++)
+        sum += share[b];
+    assert_true(fabs(sum - 1) < 1e-12 && share[3] > share[6]);
+    static const char *const bad[] = {"0",           "9",        "1.5",
+                                      "lognormal:1", "dist:",    "dist:1=",
+                                      "dist:9=1",    "dist:1=0", "x"};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        assert_int_equal(sti_traffic_batches(bad[i], 8, &t), STINT_E_USAGE);
+    assert_int_equal(sti_traffic_parse("1,1\n0.5,1\n", "f", &t), STINT_E_INPUT);
+    sti_traffic_fini(&t);
+    assert_int_equal(sti_traffic_parse("", "f", &t), STINT_E_INPUT);
+    assert_int_equal(sti_traffic_arrivals("poisson:0", &t), STINT_E_USAGE);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_closed_forms), cmocka_unit_test(test_elsa_steps),
+        cmocka_unit_test(test_merging),      cmocka_unit_test(test_policies_agree),
+        cmocka_unit_test(test_overload),     cmocka_unit_test(test_traffic),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
