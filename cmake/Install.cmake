@@ -41,6 +41,15 @@ install(FILES ${STINT_COMPLETION_DIR}/stint.fish OPTIONAL
   DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/recipes
   DESTINATION ${CMAKE_INSTALL_DATADIR}/stint FILES_MATCHING PATTERN "*.ini")
+# Links by the names of LIBSVM's programs, apart from those that a system may have.
+file(RELATIVE_PATH STINT_FROM_LINKS ${CMAKE_INSTALL_FULL_LIBDIR}/stint/libsvm
+  ${CMAKE_INSTALL_FULL_BINDIR}/stint)
+foreach(name svm-train svm-predict svm-scale)
+  file(MAKE_DIRECTORY ${PROJECT_BINARY_DIR}/libsvm)
+  file(CREATE_LINK ${STINT_FROM_LINKS} ${PROJECT_BINARY_DIR}/libsvm/${name} SYMBOLIC)
+  install(FILES ${PROJECT_BINARY_DIR}/libsvm/${name}
+    DESTINATION ${CMAKE_INSTALL_LIBDIR}/stint/libsvm)
+endforeach()
 install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
 
 # What a link of libstint.a needs beside it. (As plain libraries: with Requires.private,

@@ -41,9 +41,10 @@ typedef struct sti_option {
     bool flag;           /* on the command line as --name, beside --set section.name */
     const char *flag_name; /* of that flag where `name` alone is unclear (data.path is
                               --data); NULL: name */
-    bool suffixed; /* LIST: on the command line "-xNAME VALUE", too, adds NAME=VALUE */
+    bool suffixed; /* LIST or TEXT: on the command line "-xNAME VALUE", too, adds
+                      NAME=VALUE */
     int words; /* LIST: on the command line so many words follow the letter or flag */
-    bool same_weights;     /* recipe: no value of it changes the trained weights */
+    bool same_weights; /* recipe: no value of it changes the trained weights */
     bool local; /* recipe: of this machine, left out of what is handed on to others */
     const char *unit; /* shown in help: "N", "SIZE", "PATH" */
     const char *help; /* one sentence, no full stop */

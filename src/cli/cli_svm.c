@@ -19,9 +19,6 @@ const sti_cli_absent sti_svm_absent[] = {
     {.word = "--precision",
      .status = STINT_E_UNSUPPORTED,
      .sentence = "tiles in float are not there yet; all is double"},
-    {.word = "--report",
-     .status = STINT_E_UNSUPPORTED,
-     .sentence = "the report page is not there yet; --json has its numbers"},
 #define SVM_ABSENT_NET(flag)                                                    \
     {                                                                           \
         .word = (flag), .status = STINT_E_UNSUPPORTED,                          \
@@ -68,8 +65,8 @@ static stint_status choose_kernel(const char *word, sti_gram_kind *kind_out)
             return STINT_OK;
         }
     return sti_fail(STINT_E_USAGE,
-                    "-t '%s'; linear, polynomial, rbf, sigmoid, precomputed or 0 to 4, "
-                    "laplacian or chi_squared was wanted",
+                    "-t '%s'; linear, polynomial, rbf, sigmoid, precomputed, laplacian "
+                    "or chi_squared was wanted",
                     word);
 }
 
@@ -86,21 +83,11 @@ static stint_status choose_above(const char *flag, const char *word, double *out
     return STINT_OK;
 }
 
-/* "scale" is 0, too: both are by the features, once they are known. */
 static stint_status choose_gamma(const char *word, double *gamma_out)
 {
-    return choose_above("-g", word && strcmp(word, "scale") == 0 ? NULL : word,
-                        gamma_out);
-}
-
-static void settle_gamma(sti_svm_task *t)
-{
-    sti_gram_function *f = &t->desc.function;
-    const bool scale = t->args->gamma && strcmp(t->args->gamma, "scale") == 0;
-    const double variance = scale ? sti_svm_variance(&t->table) : 1;
-    const double features = (double)(t->table.x.columns - t->table.first);
-    if (f->gamma == 0)
-        f->gamma = features > 0 && variance > 0 ? 1 / (features * variance) : 1;
+    *gamma_out = 0; /* by the features, once they are known */
+    return word && strcmp(word, "scale") == 0 ? STINT_OK
+                                              : choose_above("-g", word, gamma_out);
 }
 
 static stint_status choose_rank(const char *word, int64_t *rank_out)
@@ -108,10 +95,11 @@ static stint_status choose_rank(const char *word, int64_t *rank_out)
     *rank_out = -1;
     if (!word || strcmp(word, "auto") == 0)
         return STINT_OK;
-    if (sti_parse_int(word, rank_out) == STINT_OK && *rank_out >= 0)
-        return STINT_OK;
-    return sti_fail(STINT_E_USAGE, "--rank %s; a number from 0, or auto, was wanted",
-                    word);
+    const stint_status st = sti_parse_int(word, rank_out);
+    if (st != STINT_OK || *rank_out < 0)
+        return sti_fail(STINT_E_USAGE,
+                        "--rank %s; a number from 0, or auto, was wanted", word);
+    return STINT_OK;
 }
 
 /* What the bounds of single numbers are, whatever the type makes of them. */
@@ -148,6 +136,7 @@ static void describe(sti_svm_task *t)
     t->desc.classes_by = a->classes == 0 ? STI_SVM_PAIRS : STI_SVM_REST;
     t->desc.c = t->smo.c = a->c;
     t->desc.iterations = t->smo.iterations = a->iterations;
+    t->desc.report = a->report != NULL;
     t->desc.store = (sti_svm_store)a->store;
     t->desc.budget_bytes = t->smo.budget_bytes = a->memory_bytes;
     t->desc.cache_bytes = t->smo.cache_bytes = (size_t)mib;
@@ -160,21 +149,20 @@ static void describe(sti_svm_task *t)
 
 stint_status sti_svm_choose(sti_svm_task *t)
 {
+    const sti_svm_args *a = t->args;
     sti_complaints c = {0};
     double tolerance = 0;
     sti_gram_function *f = &t->desc.function;
-    stint_status st = choose_type(t);
+    t->folds = a->folds;
+    sti_complain_status(&c, choose_type(t));
     describe(t);
-    sti_complain_status(&c, st);
-    sti_complain_status(
-        &c, choose_kernel(t->args->kernel ? t->args->kernel : "", &f->kind));
-    st = choose_gamma(t->args->gamma, &f->gamma);
-    sti_complain_status(&c, st);
-    sti_complain_status(&c, choose_rank(t->args->rank, &t->desc.rank));
-    sti_complain_status(&c, choose_above("-e", t->args->tolerance, &tolerance));
-    sti_complain_status(
-        &c, sti_threads_choose((int)t->args->threads, &t->desc.threads, NULL));
-    check_numbers(t->args, &c);
+    sti_complain_status(&c, choose_kernel(a->kernel ? a->kernel : "", &f->kind));
+    sti_complain_status(&c, choose_gamma(a->gamma, &f->gamma));
+    sti_complain_status(&c, choose_rank(a->rank, &t->desc.rank));
+    sti_complain_status(&c, choose_above("-e", a->tolerance, &tolerance));
+    sti_complain_status(&c,
+                        sti_threads_choose((int)a->threads, &t->desc.threads, NULL));
+    check_numbers(a, &c);
     check_combinations(t, &c);
     t->desc.tolerance = tolerance > 0 ? tolerance : 1e-5;
     t->smo.tolerance = tolerance > 0 ? tolerance : 1e-3;
@@ -216,13 +204,27 @@ static stint_status read_weight(sti_svm_task *t, const double *label, int64_t cl
     return sti_fail(STINT_E_USAGE, "--weights '%s': no row has this label", word);
 }
 
+static stint_status read_point_weights(sti_svm_task *t)
+{
+    if (!t->fit.ls && t->smo.type != STI_SVM_C_SVC &&
+        t->smo.type != STI_SVM_EPSILON_SVR)
+        return sti_fail(STINT_E_USAGE, "--weights: %s has no C for every point",
+                        t->type);
+    const stint_status st =
+        sti_svm_weights_read(t->args->weights, t->table.x.rows, &t->point_weight);
+    t->fit.least_squares.point_weight = t->fit.smo.point_weight = t->point_weight;
+    return st;
+}
+
 static stint_status choose_weights(sti_svm_task *t)
 {
     double label[STI_SVM_CLASSES_MOST];
     int64_t classes = 0, count = 0;
     const char **words = NULL;
-    if (!t->args->weights || t->point_weight)
+    if (!t->args->weights || !*t->args->weights)
         return STINT_OK;
+    if (!strchr(t->args->weights, '=') || sti_path_is_file(t->args->weights))
+        return read_point_weights(t);
     if (!sti_svm_fit_classifies(&t->fit))
         return sti_fail(STINT_E_USAGE, "--weights are for classes, not for %s",
                         t->type);
@@ -243,24 +245,19 @@ out:
     return st;
 }
 
-/* A name without '=', or of a file, is of one weight a row. */
-static stint_status choose_point_weights(sti_svm_task *t)
-{
-    const char *word = t->args->weights;
-    if (!word || !*word || (strchr(word, '=') && !sti_path_is_file(word)))
-        return STINT_OK;
-    if (!t->fit.ls || t->args->folds > 0 || t->args->probability == 1)
-        return sti_fail(STINT_E_USAGE,
-                        "--weights %s: weights of single rows are for ls_svc and "
-                        "ls_svr, without -v and -b 1",
-                        word);
-    const stint_status st =
-        sti_svm_weights_read(word, t->table.x.rows, &t->point_weight);
-    t->desc.point_weight = t->point_weight;
-    return st;
-}
-
 /* ---- the table and the plan ---- */
+
+/* Gamma by the features where no number was given. */
+static void settle_gamma(sti_svm_task *t)
+{
+    sti_gram_function *f = &t->desc.function;
+    const char *word = t->args->gamma;
+    const double variance =
+        word && strcmp(word, "scale") == 0 ? sti_svm_variance(&t->table) : 1;
+    const double features = (double)(t->table.x.columns - t->table.first);
+    if (f->gamma == 0)
+        f->gamma = features > 0 && variance > 0 ? 1 / (features * variance) : 1;
+}
 
 stint_status sti_svm_read(sti_svm_task *t)
 {
@@ -276,7 +273,6 @@ stint_status sti_svm_read(sti_svm_task *t)
     }
     STI_TRY(sti_table_read(&desc, &t->table));
     settle_gamma(t);
-    STI_TRY(choose_point_weights(t));
     t->smo.function = t->desc.function;
     t->fit.least_squares = t->desc;
     t->fit.smo = t->smo;
@@ -298,7 +294,7 @@ stint_status sti_svm_make_plan(sti_svm_task *t)
 
 double sti_svm_stored_share(const sti_svm_plan *plan)
 {
-    return plan->tiles > 0 ? (double)plan->kept / (double)plan->tiles : 1;
+    return plan->values > 0 ? (double)plan->kept / (double)plan->values : 1;
 }
 
 void sti_svm_finish(sti_svm_task *t)

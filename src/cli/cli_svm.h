@@ -9,7 +9,7 @@
 
 /* Begins the struct of every such command; cli_svm_rows.h has its rows. */
 typedef struct sti_svm_args {
-    const char *type, *kernel, *gamma, *weights, *tolerance, *rank;
+    const char *type, *kernel, *gamma, *weights, *tolerance, *rank, *report;
     int64_t degree, iterations, threads, folds;
     double coef0, c, nu, epsilon, cache_mb;
     int classes, store, shrinking, probability;
@@ -26,9 +26,10 @@ typedef struct sti_svm_task {
     sti_smo_desc smo;        /* of LIBSVM's types */
     sti_svm_fit fit;         /* either of them */
     const char *type;        /* its word */
+    int64_t folds;           /* of -v; 0: none */
     sti_svm_plan plan;
     sti_svm_weight *weight;
-    double *point_weight; /* [rows], or NULL */
+    double *point_weight;
     sti_progress bar;
     double read_s;
 } sti_svm_task;
@@ -48,6 +49,11 @@ double sti_svm_stored_share(const sti_svm_plan *plan);
 /* A bar on stderr for what the task does; user of the fit's progress. */
 void sti_svm_show_progress(sti_svm_task *task);
 
+/* Is the measure of an answer that of numbers? One class has answers of +1 and -1. */
+bool sti_svm_judges_numbers(const sti_svm_task *task);
+/* How many folds there will be: as svm-train, no more than rows. STINT_E_INPUT: rows
+ * without labels, or a single one. */
+stint_status sti_svm_count_folds(const sti_svm_task *task, int64_t *folds_out);
 /* Folds of -v: trained, judged, told. */
 stint_status sti_svm_validate(sti_svm_task *task);
 

@@ -7,7 +7,7 @@
 #include "base/fail.h"
 #include "base/memory.h"
 #include "cli/cli_svm.h"
-#include "svm/svm_folds.h"
+#include "svm/svm_platt.h"
 #include "svm/svm_score.h"
 
 static void on_fold(void *user, int64_t fold, int64_t folds)
@@ -18,8 +18,7 @@ static void on_fold(void *user, int64_t fold, int64_t folds)
     sti_progress_update(&t->bar, fold, note);
 }
 
-/* Is the judgement that of numbers? One class has answers of +1 and -1. */
-static bool judges_numbers(const sti_svm_task *t)
+bool sti_svm_judges_numbers(const sti_svm_task *t)
 {
     return !sti_svm_fit_classifies(&t->fit) &&
            (t->fit.ls || t->smo.type != STI_SVM_ONE_CLASS);
@@ -27,14 +26,14 @@ static bool judges_numbers(const sti_svm_task *t)
 
 static stint_status answer(sti_svm_task *t, const sti_svm_score *s, double seconds)
 {
-    const bool numbers = judges_numbers(t);
+    const bool numbers = sti_svm_judges_numbers(t);
     const double share = (double)s->correct / (double)s->total;
     sti_text text = {0};
     sti_json j;
     if (t->call->common->json) {
         sti_cli_json_begin(&j, &text);
         sti_json_text(&j, "type", t->type);
-        sti_json_int(&j, "folds", t->args->folds);
+        sti_json_int(&j, "folds", t->folds);
         sti_json_float(&j, "accuracy", numbers ? (double)NAN : share);
         sti_json_int(&j, "correct", s->correct);
         sti_json_int(&j, "total", s->total);
@@ -54,10 +53,10 @@ static stint_status answer(sti_svm_task *t, const sti_svm_score *s, double secon
 }
 
 /* As svm-train: no more folds than rows. */
-static stint_status count_folds(const sti_svm_task *t, int64_t *folds_out)
+stint_status sti_svm_count_folds(const sti_svm_task *t, int64_t *folds_out)
 {
     const int64_t rows = t->table.x.rows;
-    *folds_out = t->args->folds;
+    *folds_out = t->folds;
     if (!t->table.y)
         return sti_fail(STINT_E_INPUT,
                         "%s: the rows have no labels to judge answers by",
@@ -75,17 +74,18 @@ static stint_status count_folds(const sti_svm_task *t, int64_t *folds_out)
 
 stint_status sti_svm_validate(sti_svm_task *t)
 {
-    sti_svm_folds_desc desc = {.fit = &t->fit,
-                               .table = &t->table,
-                               .probability = t->args->probability == 1,
-                               .threads = t->desc.threads,
-                               .told = on_fold,
-                               .user = t};
+    sti_svm_folds_desc desc = {
+        .fit = &t->fit,
+        .table = &t->table,
+        .probable = t->args->probability == 1 ? sti_svm_fit_probable : NULL,
+        .threads = t->desc.threads,
+        .told = on_fold,
+        .user = t};
     const int64_t start = sti_clock_ns(), rows = t->table.x.rows;
     sti_libc_random random;
     double *answers = NULL;
     stint_status st;
-    STI_TRY(count_folds(t, &desc.folds));
+    STI_TRY(sti_svm_count_folds(t, &desc.folds));
     answers = sti_alloc_array(rows, sizeof *answers, "svm.answers");
     STI_TRY(answers ? STINT_OK : STINT_E_MEMORY);
     sti_libc_random_begin(&random, 1);

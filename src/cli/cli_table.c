@@ -23,6 +23,7 @@
     X(svm_predict) \
     X(svm_scale) \
     X(svm_plan) \
+    X(svm_grid) \
     X(export_dense) \
     X(export_compact) \
     X(topk) \
@@ -74,9 +75,5 @@ COMMANDS(DECLARE)
 const sti_cli_command *const sti_cli_commands[] = {COMMANDS(ROW) NULL};
 
 const sti_cli_absent sti_cli_absent_commands[] = {
-    {.word = "svm grid",
-     .status = STINT_E_UNSUPPORTED,
-     .sentence = "the search for C and gamma is not there yet; call `stint svm train` "
-                 "and `stint svm predict` with each pair of -c and -g"},
     {.word = NULL},
 };

@@ -9,11 +9,45 @@
 #include "base/team.h"
 #include "base/units.h"
 #include "cli/cli_svm.h"
+#include "net/net.h"
 #include "svm/svm_names.h"
 #include "svm/svm_platt.h"
+#include "svm/svm_report.h"
+
+typedef struct train_args {
+    sti_svm_args svm; /* first, as cli_svm_rows.h wants it */
+    const char *net_root;
+    int64_t net_ranks, net_rank;
+} train_args;
+
+#define TRAIN_ROW(field, kind, standard, words)                                        \
+    .type = (kind), .default_text = (standard), .offset = offsetof(train_args, field), \
+    .flag = true, .help = (words)
 
 static const sti_option train_rows[] = {
+    {.name = "net-root",
+     .unit = "ADDRESS",
+     TRAIN_ROW(net_root, STI_OPTION_TEXT, "",
+               "where processes that share the work meet: HOST:PORT, or @NAME on one "
+               "host")},
+    {.name = "net-ranks",
+     .min = 0,
+     .max = WIRE_RANKS,
+     .unit = "N",
+     TRAIN_ROW(net_ranks, STI_OPTION_INT, "0", "how many meet; 0: as mpirun says")},
+    {.name = "net-rank",
+     .min = 0,
+     .max = WIRE_RANKS - 1,
+     .unit = "R",
+     TRAIN_ROW(net_rank, STI_OPTION_INT, "0", "which of them this is, from 0")},
 #include "cli/cli_svm_rows.h"
+};
+
+static const sti_cli_absent train_absent[] = {
+    {.word = "--precision",
+     .status = STINT_E_UNSUPPORTED,
+     .sentence = "tiles in float are not there yet; all is double"},
+    {.word = NULL},
 };
 
 /* What a training came to. */
@@ -120,15 +154,35 @@ static stint_status train(sti_svm_task *t, outcome *o)
     return st;
 }
 
+static stint_status write_report(const sti_svm_task *t, const outcome *o)
+{
+    const sti_svm_report report = {
+        .data = t->call->operands[0],
+        .type = t->type,
+        .table = &t->table,
+        .model = &o->model,
+        .plan = &t->plan,
+        .history = t->fit.ls ? o->result.least_squares.history : NULL,
+        .iterations = o->iterations,
+        .residual = o->residual,
+        .c = t->desc.c,
+        .seconds = o->solve_s,
+        .threads = t->desc.threads};
+    return t->args->report ? sti_svm_report_write(t->args->report, &report) : STINT_OK;
+}
+
 static stint_status train_and_write(sti_svm_task *t, const char *path)
 {
     outcome o = {0};
     stint_status st;
     STI_TRY(train(t, &o));
+    if (t->desc.comm && sti_comm_rank(t->desc.comm) > 0)
+        goto out; /* rank 0 tells what all of them have */
     const int64_t start = sti_clock_ns();
     STI_TRY(sti_svm_model_write(&o.model, path, o.sha256));
     o.write_s = sti_seconds_since(start);
     sum_up(t, &o);
+    STI_TRY(write_report(t, &o));
     st = answer(t, &o, path);
 out:
     sti_free(o.result.machine);
@@ -136,32 +190,83 @@ out:
     return st;
 }
 
-static stint_status train_run(sti_cli_call *call)
+/* Can the page be written beside the data and the model? */
+static stint_status check_report(const sti_svm_task *t, const char *model)
+{
+    const char *report = t->args->report;
+    if (!report)
+        return STINT_OK;
+    if (sti_path_is_same(report, model))
+        return sti_fail(STINT_E_USAGE, "MODEL and --report are both %s", model);
+    const stint_status st = sti_cli_check_out(t->call->operands[0], report);
+    return st == STINT_OK ? sti_path_check_file(report) : st;
+}
+
+/* Who works with others does one thing: a training by least squares. */
+static stint_status check_ranks(const sti_svm_task *t, const stint_net *net)
+{
+    if (!net || (t->fit.ls && t->folds == 0 && t->args->probability == 0))
+        return STINT_OK;
+    return sti_fail(STINT_E_UNSUPPORTED,
+                    "several processes share a training of ls_svc and ls_svr, without "
+                    "-v and -b 1; -j shares the others among threads");
+}
+
+static stint_status join(const sti_cli_call *call, stint_net **net_out)
+{
+    const train_args *args = call->args;
+    return stint_net_join(&(stint_net_desc){.root = args->net_root,
+                                            .rank = (int)args->net_rank,
+                                            .ranks = (int)args->net_ranks,
+                                            .purpose = call->command->name},
+                          net_out);
+}
+
+/* Read and plan on every rank; one that cannot stops all of them. */
+static stint_status prepare(sti_svm_task *t, stint_net *net)
+{
+    sti_comm *comm = sti_net_comm(net);
+    t->desc.comm = comm;
+    stint_status st = sti_svm_read(t);
+    if (st == STINT_OK)
+        st = sti_svm_make_plan(t);
+    return comm ? sti_comm_agree(comm, st) : st;
+}
+
+static stint_status run_task(sti_cli_call *call, stint_net *net)
 {
     sti_svm_task t = {.call = call, .args = call->args};
     const char *data = call->operands[0];
     stint_status st;
     STI_TRY(sti_svm_choose(&t));
+    STI_TRY(check_ranks(&t, net));
     /* As svm-train: the data's name without its folder, and .model. */
     const char *path =
         call->operand_count > 1
             ? call->operands[1]
             : sti_arena_printf(call->arena, "%s.model", sti_path_name(data));
     STI_TRY(path ? STINT_OK : STINT_E_MEMORY);
-    if (t.args->folds == 0) {
+    if (t.folds == 0) {
         STI_TRY(sti_cli_check_out(data, path));
         STI_TRY(sti_path_check_file(path));
+        STI_TRY(check_report(&t, path));
     }
-    if (t.fit.ls)
+    if (t.fit.ls && stint_net_rank(net) == 0)
         sti_cli_say(call, "least-squares machine (%s), not svm-train's objective",
                     t.type);
     sti_cli_catch_signals();
-    STI_TRY(sti_svm_read(&t));
-    STI_TRY(sti_svm_make_plan(&t));
-    st = t.args->folds > 0 ? sti_svm_validate(&t) : train_and_write(&t, path);
+    STI_TRY(prepare(&t, net));
+    st = t.folds > 0 ? sti_svm_validate(&t) : train_and_write(&t, path);
 out:
     sti_svm_finish(&t);
     return st;
+}
+
+static stint_status train_run(sti_cli_call *call)
+{
+    stint_net *net = NULL;
+    const stint_status st = join(call, &net);
+    return st == STINT_OK ? sti_cli_leave(call, net, run_task(call, net)) : st;
 }
 
 const sti_cli_command sti_cmd_svm_train = {
@@ -169,14 +274,18 @@ const sti_cli_command sti_cmd_svm_train = {
     .summary = "train a support vector machine",
     .operands = "DATA [MODEL]",
     .example = "stint svm train -t rbf -c 10 glyphs.libsvm glyphs.model\n"
-               "stint svm train -s c_svc -v 5 --memory 200M letters.arff",
+               "stint svm train -s c_svc -v 5 --memory 200M letters.arff\n"
+               "mpirun -n 2 stint svm train glyphs.libsvm",
     .about = "DATA is LIBSVM text, ARFF (.arff) or a folder of images. MODEL is in "
              "LIBSVM's format (with -a oaa in PLSSVM's); its standard name is DATA's "
              "and .model. The same bits for any --memory, -m and -j. The flags are "
              "those of svm-train; ls_svc and ls_svr are solved by conjugate gradients.",
     .min_operands = 1,
     .max_operands = 2,
-    .absent = sti_svm_absent,
-    STI_CLI_ARGS(train_rows, sti_svm_args),
+    .absent = train_absent,
+    .rows = train_rows,
+    .row_count = sizeof train_rows / sizeof *train_rows,
+    .args_bytes = sizeof(train_args),
+    .common_offset = offsetof(train_args, svm.common),
     .run = train_run,
 };

@@ -227,9 +227,43 @@ static int leave(stint_status status)
 #endif
 }
 
+/* Links to this program by the names of LIBSVM's: their words as those of `stint svm`,
+ * with svm-train's standard type. NULL: no memory. */
+static char **unfold_link(int *argc, char **argv)
+{
+    static char stint[] = "stint", svm[] = "svm", train[] = "train", type[] = "-s",
+                c_svc[] = "c_svc", predict[] = "predict", scale[] = "scale";
+    const struct {
+        const char *name;
+        char *words[5];
+    } links[] = {{"svm-train", {stint, svm, train, type, c_svc}},
+                 {"svm-predict", {stint, svm, predict}},
+                 {"svm-scale", {stint, svm, scale}}};
+    const char *slash = argv[0] ? strrchr(argv[0], '/') : NULL;
+    const char *name = slash ? slash + 1 : argv[0] ? argv[0] : "";
+    for (size_t i = 0; i < sizeof links / sizeof *links; i++) {
+        if (strcmp(name, links[i].name) != 0)
+            continue;
+        char **words = calloc((size_t)*argc + 5, sizeof *words);
+        int count = 0;
+        while (words && count < 5 && links[i].words[count]) {
+            words[count] = links[i].words[count];
+            count++;
+        }
+        for (int a = 1; words && a < *argc; a++)
+            words[count++] = argv[a];
+        *argc = count;
+        return words;
+    }
+    return argv;
+}
+
 int main(int argc, char **argv)
 {
     hold_streams();
+    argv = unfold_link(&argc, argv);
+    if (!argv)
+        return STINT_E_MEMORY;
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN); /* the write fails with EFBIG, and its part is removed */
     choose_log_level(argc, argv);

@@ -4,14 +4,14 @@
 #include "base/memory.h"
 #include "base/stop.h"
 #include "solve/low_rank.h"
-#include "svm/svm_pick.h"
+#include "svm/svm_rows.h"
 
 struct sti_kernel_columns {
     sti_kernel_source source;
     sti_row_range ranges[2];
-    sti_svm_pick pivots;
-    int64_t count; /* of pivots */
-    char *scratch; /* [threads, scratch_bytes] */
+    sti_svm_rows pivots; /* gathered */
+    int64_t count;       /* of pivots */
+    char *scratch;       /* [threads, scratch_bytes] */
     size_t scratch_bytes;
 };
 
@@ -23,7 +23,7 @@ static size_t scratch_bytes_of(const sti_gram_rows *rows)
 size_t sti_kernel_columns_bytes(const sti_gram_rows *rows, int threads)
 {
     return (size_t)threads * scratch_bytes_of(rows) +
-           sti_svm_pick_bytes(rows, STI_LOW_RANK_BLOCK);
+           sti_svm_rows_gather_bytes(rows, STI_LOW_RANK_BLOCK);
 }
 
 stint_status sti_kernel_columns_create(const sti_kernel_source *source, int threads,
@@ -36,8 +36,9 @@ stint_status sti_kernel_columns_create(const sti_kernel_source *source, int thre
     c->scratch_bytes = scratch_bytes_of(source->rows);
     c->scratch = sti_alloc_array(threads, c->scratch_bytes, "svm.scratch");
     const stint_status st =
-        c->scratch ? sti_svm_pick_create(source->rows, STI_LOW_RANK_BLOCK, &c->pivots)
-                   : STINT_E_MEMORY;
+        c->scratch
+            ? sti_svm_rows_gather_room(source->rows, STI_LOW_RANK_BLOCK, &c->pivots)
+            : STINT_E_MEMORY;
     if (st == STINT_OK)
         *columns_out = c;
     else
@@ -50,7 +51,7 @@ void sti_kernel_columns_destroy(sti_kernel_columns *c)
     if (!c)
         return;
     sti_free(c->scratch);
-    sti_svm_pick_fini(&c->pivots);
+    sti_svm_rows_fini(&c->pivots);
     sti_free(c);
 }
 
@@ -92,7 +93,7 @@ stint_status sti_kernel_columns_pivots(void *arg, int64_t count, const int64_t *
     for (int64_t i = 0; i < count; i++)
         row[i] = run_of(c, pivot[i], 1).begin;
     c->count = count;
-    sti_svm_pick_take(&c->pivots, c->source.rows, count, row);
+    sti_svm_rows_gather(c->source.rows, count, row, &c->pivots);
     const stint_status st = sti_stop_asked();
     return st == STINT_OK ? st
                           : sti_fail(st, "stopped before the machine was solved; no "

@@ -6,7 +6,7 @@
 #include "base/fail.h"
 #include "base/memory.h"
 #include "base/stop.h"
-#include "net/shard_tree.h"
+#include "net/tree_join.h"
 #include "solve/low_rank.h"
 
 enum { SHARDS_MOST = 16 };
@@ -57,6 +57,31 @@ static int64_t shards_of(int64_t bands)
 static int slots_of(int64_t bands)
 {
     return sti_shard_slots((sti_shard_range){0, shards_of(bands)}, 1);
+}
+
+/* Row bands before a shard: as many tiles in each. */
+static int64_t shard_begin(int64_t bands, int64_t shard)
+{
+    const int64_t shards = shards_of(bands), tiles = bands * (bands + 1) / 2;
+    int64_t at = 0;
+    if (shard == shards)
+        return bands;
+    while (at * (at + 1) / 2 * shards < tiles * shard)
+        at++;
+    return at;
+}
+
+static sti_shard_range shards_of_rank(int64_t bands, int ranks, int rank)
+{
+    return sti_shard_part((sti_shard_range){0, shards_of(bands)}, ranks, rank);
+}
+
+sti_band_range sti_kernel_product_bands(int64_t n, int ranks, int rank)
+{
+    const int64_t bands = sti_band_count(n);
+    const sti_shard_range own = shards_of_rank(bands, ranks, rank);
+    return (sti_band_range){shard_begin(bands, own.first),
+                            shard_begin(bands, own.first + own.count)};
 }
 
 /* ---- room ---- */
@@ -252,19 +277,6 @@ static void join_piece(void *arg, int64_t column, int worker)
     }
 }
 
-/* Row bands before a shard: as many tiles in each. */
-static int64_t shard_begin(const sti_kernel_product *p, int64_t shard)
-{
-    const int64_t shards = shards_of(p->band_count);
-    const int64_t tiles = p->band_count * (p->band_count + 1) / 2;
-    int64_t band_at = 0;
-    if (shard == shards)
-        return p->band_count;
-    while (band_at * (band_at + 1) / 2 * shards < tiles * shard)
-        band_at++;
-    return band_at;
-}
-
 static void add_block(void *user, int into, int from)
 {
     const sti_kernel_product *p = user;
@@ -276,10 +288,11 @@ static void add_block(void *user, int into, int from)
 
 static stint_status run_shard(sti_kernel_product *p, int64_t shard, int slot)
 {
-    const int64_t end = shard_begin(p, shard + 1);
+    const int64_t end = shard_begin(p->band_count, shard + 1);
     p->slot = slot;
     memset(block_of(p, slot, 0), 0, sizeof(double) * (size_t)(p->count * p->n));
-    for (p->row_band = shard_begin(p, shard); p->row_band < end; p->row_band++) {
+    for (p->row_band = shard_begin(p->band_count, shard); p->row_band < end;
+         p->row_band++) {
         const stint_status st = look_for_stop();
         if (st != STINT_OK)
             return st;
@@ -298,22 +311,52 @@ static void finish_piece(void *arg, int64_t column, int worker)
         p->y[column][i] = fma(p->diagonal[i], p->x[column][i], sum[i]);
 }
 
+static stint_status run_shards(sti_kernel_product *p, sti_shard_range shards,
+                               sti_shard_stack *stack)
+{
+    for (int64_t i = 0; i < shards.count; i++) {
+        const int slot = stack->depth;
+        const stint_status st = run_shard(p, shards.first + i, slot);
+        if (st != STINT_OK)
+            return st;
+        sti_shard_push(stack, shards.first + i, 1, slot, add_block, p);
+    }
+    return STINT_OK;
+}
+
+static stint_status run_alone(sti_kernel_product *p)
+{
+    sti_shard_stack stack = {.depth = 0};
+    const stint_status st = run_shards(p, shards_of_rank(p->band_count, 1, 0), &stack);
+    if (st == STINT_OK)
+        p->slot = sti_shard_finish(&stack, add_block, p);
+    return st;
+}
+
+static stint_status run_over_ranks(sti_kernel_product *p)
+{
+    sti_comm *comm = p->size.comm;
+    sti_shard_stack stack = {.depth = 0};
+    const sti_shard_range own =
+        shards_of_rank(p->band_count, sti_comm_size(comm), sti_comm_rank(comm));
+    const stint_status st = run_shards(p, own, &stack);
+    if (st != STINT_OK)
+        return sti_comm_give_up(comm, st);
+    p->slot = 0;
+    return sti_tree_join_f64(comm, shards_of(p->band_count), p->count * p->n, p->blocks,
+                             block_values(p), &stack, add_block, p);
+}
+
 stint_status sti_kernel_product_run(void *arg, int64_t count, const double *const *x,
                                     double *const *y)
 {
     sti_kernel_product *p = arg;
-    sti_shard_stack stack = {.depth = 0};
     p->count = count;
     p->x = x;
     p->y = y;
-    for (int64_t shard = 0; shard < shards_of(p->band_count); shard++) {
-        const int slot = stack.depth;
-        const stint_status st = run_shard(p, shard, slot);
-        if (st != STINT_OK)
-            return st;
-        sti_shard_push(&stack, shard, 1, slot, add_block, p);
-    }
-    p->slot = sti_shard_finish(&stack, add_block, p);
+    const stint_status st = p->size.comm ? run_over_ranks(p) : run_alone(p);
+    if (st != STINT_OK)
+        return st;
     sti_team_run(p->team, count, finish_piece, p);
     return STINT_OK;
 }

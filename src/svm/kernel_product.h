@@ -4,10 +4,12 @@
  * A tile comes from the store, from the product's own room for tiles between the two
  * ranges, or is made here and now: always with the same bits. Sums run over bands of
  * tiles in ascending order within shards of such bands, and over the shards along the
- * tree of net/shard_tree.h. So neither room nor threads change a bit. */
+ * tree of net/shard_tree.h. So neither room nor threads change a bit, nor do ranks that
+ * share the shards. */
 #ifndef STI_SVM_KERNEL_PRODUCT_H
 #define STI_SVM_KERNEL_PRODUCT_H
 
+#include "net/comm.h"
 #include "svm/kernel_columns.h"
 #include "svm/kernel_store.h"
 
@@ -24,7 +26,14 @@ typedef struct sti_kernel_product sti_kernel_product;
 typedef struct sti_kernel_product_size {
     int64_t n, columns, crossing;
     int threads;
+    sti_comm *comm; /* ranks that share the work of one range; NULL: alone */
 } sti_kernel_product_size;
+
+/* The bands of a range of n rows whose tiles are a rank's to multiply. */
+typedef struct sti_band_range {
+    int64_t first, end;
+} sti_band_range;
+sti_band_range sti_kernel_product_bands(int64_t n, int ranks, int rank);
 
 /* Bytes for that. */
 size_t sti_kernel_product_bytes(const sti_gram_rows *rows, sti_kernel_product_size size,

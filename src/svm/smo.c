@@ -44,11 +44,17 @@ struct sti_smo {
 
 /* ---- life ---- */
 
+/* Rows of a working set's kernel values, at most. */
+static int64_t set_rows(int64_t variables)
+{
+    return variables < STI_SMO_SET ? variables + 16 : STI_SMO_SET_ROOM;
+}
+
 size_t sti_smo_bytes(int64_t points, int64_t variables)
 {
     return sizeof(sti_smo) + (size_t)variables * (sizeof(double) + 1) +
            (size_t)points * (2 * sizeof(double) + 5) +
-           sizeof(float) * STI_SMO_SET_ROOM * STI_SMO_SET_ROOM;
+           sizeof(float) * STI_SMO_SET_ROOM * (size_t)set_rows(variables);
 }
 
 stint_status sti_smo_create(const sti_team *team, sti_smo_rows *rows, int64_t points,
@@ -65,8 +71,8 @@ stint_status sti_smo_create(const sti_team *team, sti_smo_rows *rows, int64_t po
     s->change = sti_alloc_array(points, sizeof(double), "svm.change");
     s->active = sti_alloc_array(points, sizeof *s->active, "svm.active");
     s->column = sti_alloc_array(points, sizeof *s->column, "svm.columns");
-    s->set.k =
-        sti_alloc_array(STI_SMO_SET_ROOM, sizeof(float) * STI_SMO_SET_ROOM, "svm.set");
+    s->set.k = sti_alloc_array(set_rows(variables), sizeof(float) * STI_SMO_SET_ROOM,
+                               "svm.set");
     if (s->v && s->chosen && s->diagonal && s->change && s->active && s->column &&
         s->set.k) {
         *out = s;

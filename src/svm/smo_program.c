@@ -14,11 +14,16 @@ static double least_of(double a, double b)
     return a < b ? a : b;
 }
 
-static void begin_classes(sti_smo_program *g, const double cost[2])
+static double weight_of(const sti_smo_points *points, int64_t i)
+{
+    return points->weight ? points->weight[i] : 1;
+}
+
+static void begin_classes(sti_smo_program *g, const sti_smo_points *points)
 {
     for (int64_t k = 0; k < g->problem.variables; k++) {
         const bool positive = k < g->problem.positives;
-        g->bound[k] = cost[!positive];
+        g->bound[k] = points->cost[!positive] * weight_of(points, k);
         g->linear[k] = positive ? 1 : -1;
         g->alpha[k] = 0;
     }
@@ -52,13 +57,14 @@ static void begin_one_class(sti_smo_program *g, double nu)
     }
 }
 
-static void begin_epsilon(sti_smo_program *g, const sti_smo_desc *d, const double *y)
+static void begin_epsilon(sti_smo_program *g, const sti_smo_desc *d,
+                          const sti_smo_points *points)
 {
     const int64_t n = g->problem.points;
     for (int64_t i = 0; i < n; i++) {
-        g->bound[i] = g->bound[i + n] = d->c;
-        g->linear[i] = y[i] - d->epsilon;
-        g->linear[i + n] = y[i] + d->epsilon;
+        g->bound[i] = g->bound[i + n] = d->c * weight_of(points, i);
+        g->linear[i] = points->y[i] - d->epsilon;
+        g->linear[i + n] = points->y[i] + d->epsilon;
         g->alpha[i] = g->alpha[i + n] = 0;
     }
 }
@@ -75,15 +81,15 @@ static void begin_nu_numbers(sti_smo_program *g, const sti_smo_desc *d, const do
     }
 }
 
-bool sti_smo_program_begin(sti_smo_program *g, const sti_smo_desc *d, int64_t points,
-                           int64_t positives, const double *y, const double cost[2])
+bool sti_smo_program_begin(sti_smo_program *g, const sti_smo_desc *d,
+                           const sti_smo_points *points)
 {
-    const int64_t variables = sti_smo_variables(d->type, points);
+    const int64_t variables = sti_smo_variables(d->type, points->count);
     const int64_t rule = variables > 100000 ? 100 * variables : 10000000;
     g->problem =
-        (sti_smo_problem){.points = points,
+        (sti_smo_problem){.points = points->count,
                           .variables = variables,
-                          .positives = positives,
+                          .positives = points->positives,
                           .bound = g->bound,
                           .linear = g->linear,
                           .nu = d->type == STI_SVM_NU_SVC || d->type == STI_SVM_NU_SVR,
@@ -97,14 +103,14 @@ bool sti_smo_program_begin(sti_smo_program *g, const sti_smo_desc *d, int64_t po
         begin_one_class(g, d->nu);
         break;
     case STI_SVM_EPSILON_SVR:
-        begin_epsilon(g, d, y);
+        begin_epsilon(g, d, points);
         break;
     case STI_SVM_NU_SVR:
-        begin_nu_numbers(g, d, y);
+        begin_nu_numbers(g, d, points->y);
         break;
     case STI_SVM_C_SVC:
     case STI_SVM_TYPES:
-        begin_classes(g, cost);
+        begin_classes(g, points);
         break;
     }
     return true;
@@ -112,11 +118,11 @@ bool sti_smo_program_begin(sti_smo_program *g, const sti_smo_desc *d, int64_t po
 
 /* ---- ends ---- */
 
-static double sum_of(const sti_smo_program *g)
+static double sum_of(int64_t count, const double *beta)
 {
     double sum = 0;
-    for (int64_t k = 0; k < g->problem.variables; k++)
-        sum += g->alpha[k];
+    for (int64_t i = 0; i < count; i++)
+        sum += fabs(beta[i]);
     return sum;
 }
 
@@ -133,7 +139,7 @@ static void scale_nu(const sti_smo_problem *p, const sti_smo_result *result,
 }
 
 void sti_smo_program_end(const sti_smo_program *g, const sti_smo_desc *d,
-                         const double cost[2], const sti_smo_result *result,
+                         const sti_smo_points *points, const sti_smo_result *result,
                          double *beta, sti_smo_machine *m)
 {
     const sti_smo_problem *p = &g->problem;
@@ -155,9 +161,6 @@ void sti_smo_program_end(const sti_smo_program *g, const sti_smo_desc *d,
     else if (d->type == STI_SVM_NU_SVR)
         m->more = -result->r;
     else if (d->type == STI_SVM_EPSILON_SVR ||
-             (d->type == STI_SVM_C_SVC && cost[0] == cost[1]))
-        m->more =
-            (d->type == STI_SVM_C_SVC ? sum_of(g) : 0) / (cost[0] * (double)p->points);
-    for (int64_t i = 0; d->type == STI_SVM_EPSILON_SVR && i < p->points; i++)
-        m->more += fabs(beta[i]) / (d->c * (double)p->points);
+             (d->type == STI_SVM_C_SVC && points->cost[0] == points->cost[1]))
+        m->more = sum_of(p->points, beta) / (points->cost[0] * (double)p->points);
 }

@@ -14,16 +14,21 @@ typedef struct sti_smo_program {
 /* Variables of a machine of so many points. */
 int64_t sti_smo_variables(sti_svm_type type, int64_t points);
 
-/* For `positives` points of y = +1 before negatives of -1 (classes), or points with
- * targets y (regression; else NULL). cost: of the two signs. False: nu is too large for
- * the classes. */
+/* What a program is made for. */
+typedef struct sti_smo_points {
+    int64_t count, positives; /* classes: y = +1 comes before -1 */
+    const double *y;          /* [count] targets of a regression, or NULL */
+    const double *weight;     /* [count] factors of C, or NULL */
+    double cost[2];           /* C of the two signs */
+} sti_smo_points;
+
+/* False: nu is too large for the classes. */
 bool sti_smo_program_begin(sti_smo_program *program, const sti_smo_desc *desc,
-                           int64_t points, int64_t positives, const double *y,
-                           const double cost[2]);
+                           const sti_smo_points *points);
 
 /* beta_out [points]: factors of the kernel in f. */
 void sti_smo_program_end(const sti_smo_program *program, const sti_smo_desc *desc,
-                         const double cost[2], const sti_smo_result *result,
+                         const sti_smo_points *points, const sti_smo_result *result,
                          double *beta_out, sti_smo_machine *machine_out);
 
 #endif

@@ -4,7 +4,7 @@
 
 #include "base/memory.h"
 #include "kernel/pair/pair.h"
-#include "svm/svm_pick.h"
+#include "svm/svm_rows.h"
 
 enum { TILE = STI_GRAM_TILE };
 
@@ -13,7 +13,7 @@ typedef struct bench {
     double *tile;      /* [TILE, TILE] */
     float *floats;     /* [TILE, TILE] */
     char *scratch;     /* of sti_gram_tile */
-    sti_svm_pick side; /* columns that are not one run of rows */
+    sti_svm_rows side; /* columns that are not one run of rows */
 } bench;
 
 struct sti_smo_rows {
@@ -23,7 +23,7 @@ struct sti_smo_rows {
     int64_t most, n; /* points at most; of this problem */
     sti_row_range range[2];
     bench *benches;     /* [threads] */
-    sti_svm_pick upper; /* the rows that are made */
+    sti_svm_rows upper; /* the rows that are made */
     int32_t *column;    /* [columns] points */
     int64_t columns;
     int32_t *place; /* [n] of a point among the columns, or -1 */
@@ -50,9 +50,9 @@ struct sti_smo_rows {
 size_t sti_smo_rows_bytes(const sti_gram_rows *rows, int64_t n, int threads)
 {
     const size_t scratch = STI_ALIGN_UP(sti_gram_scratch_bytes(rows), 64);
-    return (size_t)n * 24 + sti_svm_pick_bytes(rows, TILE) +
+    return (size_t)n * 24 + sti_svm_rows_gather_bytes(rows, TILE) +
            (size_t)threads * (STI_GRAM_TILE_BYTES + STI_GRAM_TILE_BYTES / 2 + scratch +
-                              sti_svm_pick_bytes(rows, TILE));
+                              sti_svm_rows_gather_bytes(rows, TILE));
 }
 
 static stint_status make_bench(const sti_gram_rows *rows, bench *b)
@@ -63,7 +63,7 @@ static stint_status make_bench(const sti_gram_rows *rows, bench *b)
         sti_alloc(STI_ALIGN_UP(sti_gram_scratch_bytes(rows), 64), "svm.scratch");
     if (!b->tile || !b->floats || !b->scratch)
         return STINT_E_MEMORY;
-    return sti_svm_pick_create(rows, TILE, &b->side);
+    return sti_svm_rows_gather_room(rows, TILE, &b->side);
 }
 
 stint_status sti_smo_rows_create(const sti_team *team, const sti_gram_rows *rows,
@@ -87,7 +87,7 @@ stint_status sti_smo_rows_create(const sti_team *team, const sti_gram_rows *rows
     r->stamp = sti_alloc_array(n, sizeof *r->stamp, "svm.stamps");
     stint_status st = r->benches && r->column && r->place && r->store && r->slot_of &&
                               r->point_of && r->stamp
-                          ? sti_svm_pick_create(rows, TILE, &r->upper)
+                          ? sti_svm_rows_gather_room(rows, TILE, &r->upper)
                           : STINT_E_MEMORY;
     for (int w = 0; w < team->threads && st == STINT_OK; w++)
         st = make_bench(rows, &r->benches[w]);
@@ -106,9 +106,9 @@ void sti_smo_rows_destroy(sti_smo_rows *r)
         sti_free(r->benches[w].tile);
         sti_free(r->benches[w].floats);
         sti_free(r->benches[w].scratch);
-        sti_svm_pick_fini(&r->benches[w].side);
+        sti_svm_rows_fini(&r->benches[w].side);
     }
-    sti_svm_pick_fini(&r->upper);
+    sti_svm_rows_fini(&r->upper);
     sti_free(r->benches);
     sti_free(r->column);
     sti_free(r->place);
@@ -177,7 +177,7 @@ static int64_t row_of(const sti_smo_rows *r, int64_t point)
 /* Rows of some points as a side of a tile: where they lie in a run, there, else picked
  * out. begin_out: the first row. */
 static const sti_gram_rows *side_of(const sti_smo_rows *r, int64_t count,
-                                    const int32_t *point, sti_svm_pick *pick,
+                                    const int32_t *point, sti_svm_rows *pick,
                                     int64_t *begin_out)
 {
     int64_t row[TILE];
@@ -189,18 +189,17 @@ static const sti_gram_rows *side_of(const sti_smo_rows *r, int64_t count,
     *begin_out = run ? row[0] : 0;
     if (run)
         return r->rows;
-    sti_svm_pick_take(pick, r->rows, count, row);
+    sti_svm_rows_gather(r->rows, count, row, pick);
     return &pick->rows;
 }
 
 void sti_smo_rows_diagonal(sti_smo_rows *r, double *diagonal_out)
 {
-    bench *b = &r->benches[0];
-    for (int64_t i = 0; i < r->n; i++) {
-        const int64_t row = row_of(r, i);
-        sti_gram_tile(r->function, r->rows, row, 1, r->rows, row, 1, b->tile, TILE,
-                      b->scratch);
-        diagonal_out[i] = b->tile[0];
+    for (int i = 0; i < 2; i++) {
+        const sti_row_range *range = &r->range[i];
+        sti_gram_diagonal(r->function, r->rows, range->begin, range->count,
+                          diagonal_out);
+        diagonal_out += range->count;
     }
 }
 

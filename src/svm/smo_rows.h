@@ -9,7 +9,7 @@
 #include "base/team.h"
 #include "kernel/gram/gram.h"
 #include "stint/status.h"
-#include "svm/kernel_product.h"
+#include "svm/kernel_store.h"
 
 typedef struct sti_smo_rows sti_smo_rows;
 

@@ -2,7 +2,10 @@
 
 #include <math.h>
 
+#include "base/stop.h"
 #include "kernel/pair/pair.h"
+
+enum { STOP_EVERY = 4096 }; /* pairs between two looks */
 
 void sti_smo_free_ways(const sti_smo_problem *p, int64_t variable, double alpha,
                        double *up, double *low)
@@ -99,6 +102,8 @@ int64_t sti_smo_set_solve(sti_smo_set *s, const sti_smo_problem *p, double toler
     tell_states(s, 0, s->k, s->k, state);
     for (; moved < iterations && choose_pair(s, state, tolerance, &first, &second);
          moved++) {
+        if (moved % STOP_EVERY == STOP_EVERY - 1 && sti_stop_asked() != STINT_OK)
+            break;
         const double step = move_pair(s, p, first, second, alpha);
         tell_states(s, step, s->k + first * STI_SMO_SET_ROOM,
                     s->k + second * STI_SMO_SET_ROOM, state);

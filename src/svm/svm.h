@@ -48,11 +48,12 @@ typedef struct sti_svm_model {
     sti_csr x;               /* support vectors; columns as files write them */
     double *prob_a, *prob_b; /* [rho_count] of sigmoids; of numbers prob_a alone, the
                                 width of their error; NULL: none */
-    double *marks;    /* [STI_SVM_MARKS] of the density of one class; NULL: none */
-    int64_t *order;   /* [support vectors] rows of x by class; NULL: as they are */
-    int64_t first;    /* least index of a column: 0 or 1 */
-    bool borrows;     /* x and names are a table's */
-    sti_arena *arena; /* of names and what else was read */
+    double *marks;     /* [STI_SVM_MARKS] of the density of one class; NULL: none */
+    int64_t *order;    /* [support vectors] rows of x by class; NULL: as they are */
+    int64_t first;     /* least index of a column: 0 or 1 */
+    bool borrows;      /* x and names are a table's */
+    size_t peak_bytes; /* taken while it was read */
+    sti_arena *arena;  /* of names and what else was read */
 } sti_svm_model;
 
 /* Is it a classification? */
@@ -67,6 +68,11 @@ stint_status sti_svm_model_write(const sti_svm_model *model, const char *path,
 /* STINT_E_INPUT: what is wrong, with file and line; STINT_E_UNSUPPORTED: a kernel that
  * is not there. */
 stint_status sti_svm_model_read(const char *path, sti_svm_model *model_out);
+/* The same where reading may take limit_bytes; STINT_E_BUDGET: it would take more. */
+stint_status sti_svm_model_read_within(const char *path, size_t limit_bytes,
+                                       sti_svm_model *model_out);
+/* Bytes that a model takes. */
+size_t sti_svm_model_bytes(const sti_svm_model *model);
 stint_status sti_svm_model_parse(const char *text, size_t n_bytes, const char *name,
                                  sti_svm_model *model_out);
 

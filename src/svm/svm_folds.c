@@ -4,33 +4,34 @@
 
 #include "base/fail.h"
 #include "base/memory.h"
-#include "svm/svm_platt.h"
+
 #include "svm/svm_predict.h"
+#include "svm/svm_probability.h"
 #include "svm/svm_rows.h"
 
 /* ---- tables ---- */
 
-stint_status sti_svm_subset(const sti_table *table, int64_t count, const int64_t *row,
-                            sti_table *out)
+static stint_status take_arrays(const sti_table *table, int64_t count, int64_t entries,
+                                bool weighted, sti_svm_sample *s)
+{
+    sti_table *out = &s->table;
+    out->x.start = sti_alloc_array(count + 1, sizeof *out->x.start, "svm.starts");
+    out->x.column = sti_alloc_array(entries, sizeof *out->x.column, "svm.columns");
+    out->x.value = sti_alloc_array(entries, sizeof *out->x.value, "svm.values");
+    out->y = table->y ? sti_alloc_array(count, sizeof *out->y, "svm.targets") : NULL;
+    s->weight =
+        weighted ? sti_alloc_array(count, sizeof *s->weight, "svm.weights") : NULL;
+    return out->x.start && out->x.column && out->x.value && (!table->y || out->y) &&
+                   (!weighted || s->weight)
+               ? STINT_OK
+               : STINT_E_MEMORY;
+}
+
+static void copy_rows(const sti_table *table, const double *weight, int64_t count,
+                      const int64_t *row, sti_svm_sample *s)
 {
     const sti_csr *x = &table->x;
-    int64_t entries = 0;
-    for (int64_t i = 0; i < count; i++)
-        entries += x->start[row[i] + 1] - x->start[row[i]];
-    *out = (sti_table){.x = {.rows = count, .columns = x->columns},
-                       .first = table->first,
-                       .names = table->names,
-                       .name_count = table->name_count,
-                       .format = table->format,
-                       .bytes = (size_t)count * 16 + (size_t)entries * 12};
-    out->x.start = sti_alloc_array(count + 1, sizeof *x->start, "svm.starts");
-    out->x.column = sti_alloc_array(entries, sizeof *x->column, "svm.columns");
-    out->x.value = sti_alloc_array(entries, sizeof *x->value, "svm.values");
-    out->y = table->y ? sti_alloc_array(count, sizeof *out->y, "svm.targets") : NULL;
-    if (!out->x.start || !out->x.column || !out->x.value || (table->y && !out->y)) {
-        sti_table_fini(out);
-        return STINT_E_MEMORY;
-    }
+    sti_table *out = &s->table;
     for (int64_t i = 0, at = 0; i < count; i++) {
         const int64_t from = x->start[row[i]], n = x->start[row[i] + 1] - from;
         memcpy(out->x.column + at, x->column + from, sizeof(int32_t) * (size_t)n);
@@ -38,12 +39,47 @@ stint_status sti_svm_subset(const sti_table *table, int64_t count, const int64_t
         out->x.start[i + 1] = at += n;
         if (out->y)
             out->y[i] = table->y[row[i]];
+        if (weight)
+            s->weight[i] = weight[row[i]];
     }
+}
+
+stint_status sti_svm_sample_take(const sti_svm_fit *fit, const sti_table *table,
+                                 int64_t count, const int64_t *row, sti_svm_sample *s)
+{
+    const sti_csr *x = &table->x;
+    const double *weight =
+        fit->ls ? fit->least_squares.point_weight : fit->smo.point_weight;
+    int64_t entries = 0;
+    for (int64_t i = 0; i < count; i++)
+        entries += x->start[row[i] + 1] - x->start[row[i]];
+    *s = (sti_svm_sample){.table = {.x = {.rows = count, .columns = x->columns},
+                                    .first = table->first,
+                                    .names = table->names,
+                                    .name_count = table->name_count,
+                                    .format = table->format,
+                                    .bytes = (size_t)count * 24 + (size_t)entries * 12},
+                          .fit = *fit};
+    if (take_arrays(table, count, entries, weight != NULL, s) != STINT_OK) {
+        sti_svm_sample_fini(s);
+        return STINT_E_MEMORY;
+    }
+    copy_rows(table, weight, count, row, s);
+    s->fit.least_squares.point_weight = s->fit.smo.point_weight = s->weight;
+    s->fit.least_squares.progress = s->fit.smo.progress = NULL;
     return STINT_OK;
 }
 
-stint_status sti_svm_split(const sti_table *table, const int64_t *order, int64_t begin,
-                           int64_t end, sti_table *train_out, sti_table *test_out)
+void sti_svm_sample_fini(sti_svm_sample *s)
+{
+    sti_table_fini(&s->table);
+    sti_free(s->weight);
+    *s = (sti_svm_sample){.weight = NULL};
+}
+
+stint_status sti_svm_split(const sti_svm_fit *fit, const sti_table *table,
+                           const int64_t *order, int64_t begin, int64_t end,
+                           sti_svm_sample *train_out, sti_svm_sample *test_out)
 {
     const int64_t rows = table->x.rows, count = end - begin;
     int64_t *rest = sti_alloc_array(rows - count, sizeof *rest, "svm.fold");
@@ -51,11 +87,11 @@ stint_status sti_svm_split(const sti_table *table, const int64_t *order, int64_t
         return STINT_E_MEMORY;
     memcpy(rest, order, sizeof *rest * (size_t)begin);
     memcpy(rest + begin, order + end, sizeof *rest * (size_t)(rows - end));
-    stint_status st = sti_svm_subset(table, rows - count, rest, train_out);
+    stint_status st = sti_svm_sample_take(fit, table, rows - count, rest, train_out);
     if (st == STINT_OK) {
-        st = sti_svm_subset(table, count, order + begin, test_out);
+        st = sti_svm_sample_take(fit, table, count, order + begin, test_out);
         if (st != STINT_OK)
-            sti_table_fini(train_out);
+            sti_svm_sample_fini(train_out);
     }
     sti_free(rest);
     return st;
@@ -161,7 +197,7 @@ static stint_status predict_fold(const sti_svm_folds_desc *d,
     const int64_t rows = test->x.rows, values = sti_svm_values(model);
     double *value = sti_alloc_array(rows * values, sizeof(double), "svm.decisions");
     double *answer = sti_alloc_array(rows, sizeof(double), "svm.answers");
-    const bool probable = d->probability && sti_svm_classifies(model);
+    const bool probable = d->probable && sti_svm_classifies(model);
     double *p = sti_alloc_array(model->classes + sti_svm_probabilities_scratch(model),
                                 sizeof(double), "svm.probable");
     stint_status st = value && answer && p ? STINT_OK : STINT_E_MEMORY;
@@ -184,24 +220,22 @@ static stint_status run_fold(const sti_svm_folds_desc *d, sti_libc_random *rando
                              const int64_t *order, int64_t begin, int64_t end,
                              double *answer_out)
 {
-    sti_table train = {0}, test = {0};
+    sti_svm_sample train, test;
     sti_svm_model model = {0};
     sti_svm_plan plan;
-    sti_svm_fit fit = *d->fit;
-    fit.least_squares.progress = fit.smo.progress = NULL;
-    stint_status st = sti_svm_split(d->table, order, begin, end, &train, &test);
-    STI_TRY(st);
-    STI_TRY(sti_svm_fit_plan(&fit, &train, &plan));
-    if (d->probability)
-        STI_TRY(sti_svm_fit_probable(&fit, &train, &plan, d->threads, random, &model,
-                                     NULL));
-    else
-        STI_TRY(sti_svm_fit_train(&fit, &train, &plan, &model, NULL));
-    st = predict_fold(d, &model, &test, order + begin, answer_out);
+    stint_status st = sti_svm_split(d->fit, d->table, order, begin, end, &train, &test);
+    if (st != STINT_OK)
+        return st;
+    STI_TRY(sti_svm_fit_plan(&train.fit, &train.table, &plan));
+    STI_TRY(d->probable
+                ? d->probable(&train.fit, &train.table, &plan, d->threads, random,
+                              &model, NULL)
+                : sti_svm_fit_train(&train.fit, &train.table, &plan, &model, NULL));
+    st = predict_fold(d, &model, &test.table, order + begin, answer_out);
 out:
     sti_svm_model_fini(&model);
-    sti_table_fini(&train);
-    sti_table_fini(&test);
+    sti_svm_sample_fini(&train);
+    sti_svm_sample_fini(&test);
     return st;
 }
 

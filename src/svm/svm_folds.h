@@ -6,13 +6,22 @@
 #include "base/libc_random.h"
 #include "svm/svm_fit.h"
 
-/* Rows of a table as one of their own: row[0..count), in this order. Words of labels
- * stay the table's. */
-stint_status sti_svm_subset(const sti_table *table, int64_t count, const int64_t *row,
-                            sti_table *subset_out);
+/* Rows of a table as one of their own, with a fit for them. */
+typedef struct sti_svm_sample {
+    sti_table table; /* words of labels are another's */
+    double *weight;  /* [rows] of points, or NULL */
+    sti_svm_fit fit; /* progress is told to nobody */
+} sti_svm_sample;
+
+/* row[0..count) in this order. */
+stint_status sti_svm_sample_take(const sti_svm_fit *fit, const sti_table *table,
+                                 int64_t count, const int64_t *row,
+                                 sti_svm_sample *sample_out);
+void sti_svm_sample_fini(sti_svm_sample *sample); /* also of a zeroed one */
 /* All rows but those from begin to end of an order [table->x.rows]; and these. */
-stint_status sti_svm_split(const sti_table *table, const int64_t *order, int64_t begin,
-                           int64_t end, sti_table *train_out, sti_table *test_out);
+stint_status sti_svm_split(const sti_svm_fit *fit, const sti_table *table,
+                           const int64_t *order, int64_t begin, int64_t end,
+                           sti_svm_sample *train_out, sti_svm_sample *test_out);
 
 /* order_out [rows]: fold f has the rows from begin_out[f] to begin_out[f + 1];
  * begin_out [folds + 1]. folds: at most the rows. */
@@ -26,11 +35,18 @@ void sti_svm_shuffle(int64_t count, sti_libc_random *random, int64_t *order_out)
 /* Where a cross-validation is. */
 typedef void sti_svm_fold_fn(void *user, int64_t fold, int64_t folds);
 
+/* Trains a model with probabilities: sti_svm_fit_probable (svm_platt.h). */
+typedef stint_status sti_svm_probable_fn(const sti_svm_fit *fit, const sti_table *table,
+                                         const sti_svm_plan *plan, int threads,
+                                         sti_libc_random *random,
+                                         sti_svm_model *model_out,
+                                         sti_svm_fit_result *result_out);
+
 typedef struct sti_svm_folds_desc {
     const sti_svm_fit *fit;
     const sti_table *table;
-    int64_t folds;    /* at least 2, at most the rows */
-    bool probability; /* answers by the most probable class */
+    int64_t folds;                 /* at least 2, at most the rows */
+    sti_svm_probable_fn *probable; /* answers by the most probable class; or NULL */
     int threads;
     sti_svm_fold_fn *told; /* or NULL */
     void *user;

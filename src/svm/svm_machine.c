@@ -15,7 +15,8 @@ static sti_kernel_product_size product_size(sti_svm_machine_size size)
     return (sti_kernel_product_size){.n = size.n,
                                      .columns = size.columns,
                                      .crossing = size.crossing,
-                                     .threads = size.threads};
+                                     .threads = size.threads,
+                                     .comm = size.comm};
 }
 
 sti_svm_machine_parts sti_svm_machine_bytes(const sti_kernel_source *source,

@@ -12,6 +12,7 @@ typedef struct sti_svm_machine_size {
     int64_t rank;       /* of the preconditioner; 0: there is none */
     int64_t crossing;   /* values of tiles between two ranges that are kept */
     int threads;
+    sti_comm *comm; /* ranks that share the products of one range; NULL: alone */
 } sti_svm_machine_size;
 
 typedef struct sti_svm_machine {

@@ -1,5 +1,6 @@
 /* Model files written, in LIBSVM's text format. */
 #include <inttypes.h>
+#include <string.h>
 
 #include "base/fail.h"
 #include "base/file.h"
@@ -41,11 +42,29 @@ void sti_svm_model_fini(sti_svm_model *model)
     *model = (sti_svm_model){0};
 }
 
+size_t sti_svm_model_bytes(const sti_svm_model *m)
+{
+    const size_t rows = (size_t)m->x.rows;
+    return (rows + 1) * sizeof(int64_t) +
+           (size_t)m->x.start[m->x.rows] * (sizeof(int32_t) + sizeof(double)) +
+           rows * (size_t)m->coefs * sizeof(double) +
+           (m->order ? rows * sizeof *m->order : 0);
+}
+
+/* Numbers written before, by a few bits of them: values come again and again in data
+ * (pixels, zeros and ones), and their shortest text takes long to find. */
+enum { MEMO_BITS = 10 };
+typedef struct memo {
+    uint64_t bits;
+    char text[STI_NUMBER_BYTES]; /* empty: nothing yet */
+} memo;
+
 /* Text on its way into a file, and the hash of what went. */
 typedef struct output {
     sti_writer *writer;
     sti_text text;
     sti_sha256 hash;
+    memo *memo; /* [1 << MEMO_BITS] */
 } output;
 
 static stint_status flush(output *o, size_t from)
@@ -62,9 +81,15 @@ static stint_status flush(output *o, size_t from)
 
 static void add_number(output *o, const char *before, double value)
 {
-    char text[STI_NUMBER_BYTES];
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    memo *m = &o->memo[bits * UINT64_C(0x9e3779b97f4a7c15) >> (64 - MEMO_BITS)];
+    if (m->bits != bits || !m->text[0]) {
+        (void)sti_number_text(value, m->text);
+        m->bits = bits;
+    }
     sti_text_add(&o->text, before);
-    sti_text_add(&o->text, sti_number_text(value, text));
+    sti_text_add(&o->text, m->text);
 }
 
 static void add_numbers(output *o, const char *key, const double *value, int64_t count)
@@ -120,7 +145,7 @@ static stint_status add_points(output *o, const sti_svm_model *m)
         const int64_t row = m->order ? m->order[i] : i;
         for (int64_t c = 0; c < m->coefs; c++)
             add_number(o, c > 0 ? " " : "", m->coef[c * x->rows + i]);
-        /* Of a precomputed kernel a point's number is all that is asked for. */
+        /* A point of a precomputed kernel is asked for its number alone. */
         const int64_t end = m->function.kind == STI_GRAM_PRECOMPUTED
                                 ? x->start[row] + 1
                                 : x->start[row + 1];
@@ -138,15 +163,19 @@ stint_status sti_svm_model_write(const sti_svm_model *model, const char *path,
                                  char sha256_out[65])
 {
     output o = {0};
-    stint_status st = sti_writer_open(path, &o.writer);
-    if (st != STINT_OK)
+    o.memo = sti_alloc_array(1 << MEMO_BITS, sizeof *o.memo, "svm.memo");
+    stint_status st = o.memo ? sti_writer_open(path, &o.writer) : STINT_E_MEMORY;
+    if (st != STINT_OK) {
+        sti_free(o.memo);
         return st;
+    }
     sti_sha256_init(&o.hash);
     add_head(&o, model);
     st = add_points(&o, model);
     if (st == STINT_OK)
         st = flush(&o, 0);
     sti_text_fini(&o.text);
+    sti_free(o.memo);
     if (st != STINT_OK) {
         sti_writer_abort(o.writer);
         return st;

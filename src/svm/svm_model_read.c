@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "base/number.h"
 #include "base/shown.h"
+#include "base/units.h"
 #include "svm/svm.h"
 #include "svm/svm_names.h"
 
@@ -20,6 +21,7 @@ typedef struct reader {
     sti_svm_model *m;
     bool has_type, has_kernel, has_classes, has_total;
     int64_t labels, probabilities[3]; /* of probA, probB, prob_density_marks */
+    size_t text_bytes, limit_bytes;   /* of text and model; 0: none */
 } reader;
 
 /* A word of the file, for a message. */
@@ -308,6 +310,13 @@ static stint_status judge_probabilities(const reader *r)
     return STINT_OK;
 }
 
+static stint_status refuse_size(const char *name, size_t bytes, size_t limit)
+{
+    return sti_fail(STINT_E_BUDGET,
+                    "%s: reading the model takes %s or more, --memory leaves %s for it",
+                    name, sti_bytes_text(bytes), sti_bytes_text(limit));
+}
+
 static stint_status reserve(reader *r)
 {
     sti_svm_model *m = r->m;
@@ -321,6 +330,11 @@ static stint_status reserve(reader *r)
                         "%s: %" PRId64 " support vectors are told by total_sv, %" PRId64
                         " lines follow 'SV'",
                         r->name, r->total, lines);
+    r->text_bytes += (size_t)entries * (sizeof(int32_t) + sizeof(double)) +
+                     (size_t)r->total * sizeof(double) * (size_t)(m->coefs + 1);
+    if (r->limit_bytes > 0 && r->text_bytes > r->limit_bytes)
+        return refuse_size(r->name, r->text_bytes, r->limit_bytes);
+    m->peak_bytes = r->text_bytes;
     m->x.rows = r->total;
     m->x.start = sti_alloc_array(r->total + 1, sizeof(int64_t), "svm.starts");
     m->x.column = sti_alloc_array(entries, sizeof(int32_t), "svm.columns");
@@ -382,10 +396,15 @@ static stint_status read_points(reader *r)
     return STINT_OK;
 }
 
-stint_status sti_svm_model_parse(const char *text, size_t n_bytes, const char *name,
-                                 sti_svm_model *model_out)
+static stint_status parse_within(const char *text, size_t n_bytes, const char *name,
+                                 size_t limit_bytes, sti_svm_model *model_out)
 {
-    reader r = {.name = name, .at = text, .end = text + n_bytes, .m = model_out};
+    reader r = {.name = name,
+                .at = text,
+                .end = text + n_bytes,
+                .m = model_out,
+                .text_bytes = n_bytes,
+                .limit_bytes = limit_bytes};
     *model_out = (sti_svm_model){.arena = sti_arena_create("svm.names")};
     stint_status st = model_out->arena ? STINT_OK : STINT_E_MEMORY;
     STI_TRY(st);
@@ -400,13 +419,29 @@ out:
     return st;
 }
 
-stint_status sti_svm_model_read(const char *path, sti_svm_model *model_out)
+stint_status sti_svm_model_parse(const char *text, size_t n_bytes, const char *name,
+                                 sti_svm_model *model_out)
+{
+    return parse_within(text, n_bytes, name, 0, model_out);
+}
+
+stint_status sti_svm_model_read_within(const char *path, size_t limit_bytes,
+                                       sti_svm_model *model_out)
 {
     void *text = NULL;
     size_t bytes;
-    stint_status st = sti_file_read(path, FILE_MOST, &text, &bytes);
+    const bool limited = limit_bytes > 0 && limit_bytes < FILE_MOST;
+    stint_status st =
+        sti_file_read(path, limited ? limit_bytes : FILE_MOST, &text, &bytes);
+    if (st == STINT_E_INPUT && limited)
+        return refuse_size(path, limit_bytes, limit_bytes);
     if (st == STINT_OK)
-        st = sti_svm_model_parse(text, bytes, path, model_out);
+        st = parse_within(text, bytes, path, limit_bytes, model_out);
     sti_free(text);
     return st;
+}
+
+stint_status sti_svm_model_read(const char *path, sti_svm_model *model_out)
+{
+    return sti_svm_model_read_within(path, 0, model_out);
 }

@@ -8,6 +8,7 @@
 #include "base/units.h"
 #include "solve/low_rank.h"
 #include "svm/svm_machine.h"
+#include "svm/svm_report.h"
 #include "svm/svm_rows.h"
 #include "svm/svm_train.h"
 
@@ -94,7 +95,13 @@ static void measure_tiles(const sti_svm_train_desc *d, sti_svm_plan *plan,
     plan->stored = 0;
     for (int64_t a = 0; a < plan->ranges; a++) {
         const int64_t rows = plan->ranges > 1 ? count[a] : plan->points;
-        plan->stored += sti_triangle_values(rows, sti_band_count(rows), 0);
+        sti_band_range own = {0, sti_band_count(rows)};
+        if (d->comm && plan->ranges == 1)
+            own = sti_kernel_product_bands(rows, sti_comm_size(d->comm),
+                                           sti_comm_rank(d->comm));
+        plan->first_band = own.first;
+        plan->stored += sti_triangle_values(rows, own.end, 0) -
+                        sti_triangle_values(rows, own.first, 0);
         for (int64_t b = 0; b < a; b++) {
             const int64_t values =
                 sti_rectangle_values(count[a], count[b], sti_band_count(count[a]), 0);
@@ -185,7 +192,7 @@ static void add_parts(const sti_svm_train_desc *d, sti_svm_plan *plan, keeping k
     plan->threads = keep.workers > 1 ? 1 : d->threads;
     const sti_svm_machine_parts m = sti_svm_machine_bytes(
         &source, (sti_svm_machine_size){plan->largest, plan->columns, plan->rank,
-                                        keep.crossing, plan->threads});
+                                        keep.crossing, plan->threads, NULL});
     sti_account *a = &plan->account;
     *a = (sti_account){0};
     sti_account_add(a, "table", "rows as they were read", d->table->bytes);
@@ -206,6 +213,12 @@ static void add_parts(const sti_svm_train_desc *d, sti_svm_plan *plan, keeping k
     sti_account_add(a, "model", "alphas", rows * coefs * sizeof(double));
     sti_account_add(a, "tiles", "of the kernel matrix, kept",
                     (size_t)keep.stored * sti_kernel_value_bytes(false));
+    if (d->report)
+        sti_account_add(
+            a, "page", "predictions of the training rows",
+            sti_svm_report_bytes(&d->table->x, plan->features,
+                                 plan->columns > 2 ? plan->columns : plan->machines,
+                                 d->threads));
     sti_account_raise(a, "reading", "the text of the file beside the table",
                       d->table->peak_bytes);
     const sti_account_process process = {.libraries = sti_svm_libraries,
@@ -250,6 +263,9 @@ static keeping choose_keeping(const sti_svm_train_desc *d, sti_svm_plan *plan,
         keep.stored = plan->stored;
         return keep;
     }
+    add_parts(d, plan, none);
+    if (d->cache_bytes > 0 && budget > plan->account.total_bytes + d->cache_bytes)
+        budget = plan->account.total_bytes + d->cache_bytes;
     if (keep.workers > 1) {
         add_parts(d, plan, keep);
         if (plan->account.total_bytes <= budget) {
@@ -275,7 +291,7 @@ stint_status sti_svm_plan_training(const sti_svm_train_desc *d, sti_svm_plan *pl
     add_parts(d, plan, d->store == STI_STORE_ALL ? keep : (keeping){1, 0, 0});
     plan->smallest_bytes = plan->account.total_bytes;
     add_parts(d, plan, keep);
-    plan->tiles = plan->stored + keep.workers * plan->crossing;
+    plan->values = plan->stored + keep.workers * plan->crossing;
     plan->kept = keep.stored + keep.workers * keep.crossing;
     plan->stored = keep.stored;
     plan->crossing = keep.crossing;

@@ -7,6 +7,7 @@
 #include "base/fail.h"
 #include "base/memory.h"
 #include "svm/svm_predict.h"
+#include "svm/svm_probability.h"
 
 enum { FOLDS = 5 };
 
@@ -25,12 +26,6 @@ static double loss_of(int64_t count, const double *value, const double *target,
     return sum;
 }
 
-/* 1 / (1 + exp(u)) without overflow. */
-static double sigmoid(double u)
-{
-    return u >= 0 ? exp(-u) / (1 + exp(-u)) : 1 / (1 + exp(u));
-}
-
 typedef struct newton {
     double aa, ab, bb; /* second derivatives, a little added to the diagonal */
     double a, b;       /* first ones */
@@ -41,8 +36,8 @@ static newton derive(int64_t count, const double *value, const double *target, d
 {
     newton n = {1e-12, 0, 1e-12, 0, 0};
     for (int64_t i = 0; i < count; i++) {
-        const double p = sigmoid(value[i] * a + b),
-                     bend = p * sigmoid(-value[i] * a - b);
+        const double p = sti_svm_sigmoid(value[i] * a + b),
+                     bend = p * sti_svm_sigmoid(-value[i] * a - b);
         n.aa += value[i] * value[i] * bend;
         n.ab += value[i] * bend;
         n.bb += bend;
@@ -107,16 +102,16 @@ static stint_status fit_sigmoid(int64_t count, const double *value, const double
 /* ---- classes: a sigmoid a pair ---- */
 
 /* The decision values of rows test of a machine trained on `train`, + for +1. */
-static stint_status decide(const sti_svm_fit *fit, const sti_table *train,
-                           const sti_table *test, int threads, double *value_out)
+static stint_status decide(const sti_svm_sample *train, const sti_table *test,
+                           int threads, double *value_out)
 {
     sti_svm_model model = {0};
     sti_svm_plan plan;
     double *answer = sti_alloc_array(test->x.rows, sizeof *answer, "svm.answers");
     stint_status st = answer ? STINT_OK : STINT_E_MEMORY;
     STI_TRY(st);
-    STI_TRY(sti_svm_fit_plan(fit, train, &plan));
-    STI_TRY(sti_svm_fit_train(fit, train, &plan, &model, NULL));
+    STI_TRY(sti_svm_fit_plan(&train->fit, &train->table, &plan));
+    STI_TRY(sti_svm_fit_train(&train->fit, &train->table, &plan, &model, NULL));
     STI_TRY(sti_svm_predict(&model, test, threads, value_out, answer));
     for (int64_t i = 0; i < test->x.rows; i++)
         value_out[i] *= model.label[0];
@@ -138,34 +133,34 @@ static bool one_sign(const sti_table *train, double *sign_out)
     return !(plus && minus);
 }
 
-static stint_status decide_fold(const sti_svm_fit *fit, const sti_table *pair,
-                                const int64_t *order, int64_t fold, int threads,
-                                double *value, double *sign)
+static stint_status decide_fold(const sti_svm_sample *pair, const int64_t *order,
+                                int64_t fold, int threads, double *value, double *sign)
 {
-    const int64_t begin = fold * pair->x.rows / FOLDS;
-    const int64_t end = (fold + 1) * pair->x.rows / FOLDS;
-    sti_table train = {0}, test = {0};
+    const int64_t rows = pair->table.x.rows;
+    const int64_t begin = fold * rows / FOLDS, end = (fold + 1) * rows / FOLDS;
+    sti_svm_sample train, test;
     double only;
-    stint_status st = sti_svm_split(pair, order, begin, end, &train, &test);
+    stint_status st =
+        sti_svm_split(&pair->fit, &pair->table, order, begin, end, &train, &test);
     if (st != STINT_OK)
         return st;
     for (int64_t i = begin; i < end; i++)
-        sign[i] = pair->y[order[i]];
-    if (one_sign(&train, &only))
+        sign[i] = pair->table.y[order[i]];
+    if (one_sign(&train.table, &only))
         for (int64_t i = begin; i < end; i++)
             value[i] = only;
     else
-        st = decide(fit, &train, &test, threads, value + begin);
-    sti_table_fini(&train);
-    sti_table_fini(&test);
+        st = decide(&train, &test.table, threads, value + begin);
+    sti_svm_sample_fini(&train);
+    sti_svm_sample_fini(&test);
     return st;
 }
 
 /* Two classes as rows of +1 and -1, numbers. */
-static stint_status fit_pair(const sti_svm_fit *fit, const sti_table *pair, int threads,
+static stint_status fit_pair(const sti_svm_sample *pair, int threads,
                              sti_libc_random *random, double *a_out, double *b_out)
 {
-    const int64_t rows = pair->x.rows;
+    const int64_t rows = pair->table.x.rows;
     int64_t *order = sti_alloc_array(rows, sizeof *order, "svm.order");
     double *value = sti_alloc_array(rows, sizeof *value, "svm.decisions");
     double *sign = sti_alloc_array(rows, sizeof *sign, "svm.signs");
@@ -173,7 +168,7 @@ static stint_status fit_pair(const sti_svm_fit *fit, const sti_table *pair, int 
     if (st == STINT_OK)
         sti_svm_shuffle(rows, random, order);
     for (int64_t f = 0; f < FOLDS && st == STINT_OK; f++)
-        st = decide_fold(fit, pair, order, f, threads, value, sign);
+        st = decide_fold(pair, order, f, threads, value, sign);
     if (st == STINT_OK)
         st = fit_sigmoid(rows, value, sign, a_out, b_out);
     sti_free(order);
@@ -205,30 +200,28 @@ static stint_status fit_classes_pair(const class_list *c, int64_t a, int64_t b,
                                      int threads, sti_libc_random *random,
                                      double *a_out, double *b_out)
 {
-    sti_svm_fit fit = *c->fit;
-    sti_table pair;
-    const double cost = fit.ls ? fit.least_squares.c : fit.smo.c;
-    const sti_svm_weight weight[2] = {{1, cost * factor_of(&fit, c->label[a])},
-                                      {-1, cost * factor_of(&fit, c->label[b])}};
+    sti_svm_sample pair;
+    const double cost = c->fit->ls ? c->fit->least_squares.c : c->fit->smo.c;
+    const sti_svm_weight weight[2] = {{1, cost * factor_of(c->fit, c->label[a])},
+                                      {-1, cost * factor_of(c->fit, c->label[b])}};
     int64_t count = 0, first = 0;
-    fit.least_squares.c = fit.smo.c = 1;
-    fit.least_squares.progress = fit.smo.progress = NULL;
-    fit.weight = weight;
-    fit.weight_count = 2;
     for (int pass = 0; pass < 2; pass++) {
         for (int64_t i = 0; i < c->table->x.rows; i++)
             if (c->class_of[i] == (pass == 0 ? a : b))
                 c->row[count++] = i;
         first = pass == 0 ? count : first;
     }
-    stint_status st = sti_svm_subset(c->table, count, c->row, &pair);
+    stint_status st = sti_svm_sample_take(c->fit, c->table, count, c->row, &pair);
     if (st != STINT_OK)
         return st;
-    pair.names = NULL;
+    pair.table.names = NULL;
     for (int64_t i = 0; i < count; i++)
-        pair.y[i] = i < first ? 1 : -1;
-    st = fit_pair(&fit, &pair, threads, random, a_out, b_out);
-    sti_table_fini(&pair);
+        pair.table.y[i] = i < first ? 1 : -1;
+    pair.fit.least_squares.c = pair.fit.smo.c = 1;
+    pair.fit.weight = weight;
+    pair.fit.weight_count = 2;
+    st = fit_pair(&pair, threads, random, a_out, b_out);
+    sti_svm_sample_fini(&pair);
     return st;
 }
 
@@ -336,18 +329,6 @@ out:
     return st;
 }
 
-double sti_svm_density(const sti_svm_model *m, double value)
-{
-    if (value < m->marks[0])
-        return 0.001;
-    if (value > m->marks[STI_SVM_MARKS - 1])
-        return 0.999;
-    for (int i = 1; i < STI_SVM_MARKS; i++)
-        if (value < m->marks[i])
-            return (double)i / STI_SVM_MARKS;
-    return 0;
-}
-
 /* ---- all of it ---- */
 
 stint_status sti_svm_fit_probable(const sti_svm_fit *fit, const sti_table *table,
@@ -372,72 +353,4 @@ stint_status sti_svm_fit_probable(const sti_svm_fit *fit, const sti_table *table
     model_out->prob_a = a;
     model_out->prob_b = b;
     return one_class ? fit_density(table, threads, model_out) : STINT_OK;
-}
-
-/* ---- pairs to classes ---- */
-
-/* p minimises the sum over pairs of (r_ji p_i - r_ij p_j)^2: rounds of one p after the
- * other, Q p carried along. q [classes, classes]. */
-static void couple(int64_t classes, const double *q, double *qp, double *p)
-{
-    for (int64_t round = 0; round < (classes > 100 ? classes : 100); round++) {
-        double pqp = 0, error = 0;
-        for (int64_t t = 0; t < classes; t++) {
-            qp[t] = 0;
-            for (int64_t j = 0; j < classes; j++)
-                qp[t] += q[t * classes + j] * p[j];
-            pqp += p[t] * qp[t];
-        }
-        for (int64_t t = 0; t < classes; t++)
-            error = fmax(error, fabs(qp[t] - pqp));
-        if (error < 0.005 / (double)classes)
-            return;
-        for (int64_t t = 0; t < classes; t++) {
-            const double own = q[t * classes + t], more = (pqp - qp[t]) / own;
-            pqp = (pqp + more * (more * own + 2 * qp[t])) / (1 + more) / (1 + more);
-            p[t] += more;
-            for (int64_t j = 0; j < classes; j++) {
-                qp[j] = (qp[j] + more * q[t * classes + j]) / (1 + more);
-                p[j] /= 1 + more;
-            }
-        }
-    }
-}
-
-int64_t sti_svm_probabilities_scratch(const sti_svm_model *m)
-{
-    return m->classes * (2 * m->classes + 1);
-}
-
-int64_t sti_svm_probabilities(const sti_svm_model *m, const double *value, double *p,
-                              double *scratch)
-{
-    const int64_t classes = m->classes;
-    double *r = scratch, *q = r + classes * classes, *qp = q + classes * classes;
-    for (int64_t a = 0, at = 0; a < classes; a++)
-        for (int64_t b = a + 1; b < classes; b++, at++) {
-            const double one = sigmoid(value[at] * m->prob_a[at] + m->prob_b[at]);
-            r[a * classes + b] = fmin(fmax(one, 1e-7), 1 - 1e-7);
-            r[b * classes + a] = 1 - r[a * classes + b];
-        }
-    for (int64_t t = 0; t < classes; t++) {
-        p[t] = 1 / (double)classes;
-        q[t * classes + t] = 0;
-        for (int64_t j = 0; j < classes; j++)
-            if (j != t) {
-                const double back = r[j * classes + t];
-                q[t * classes + t] += back * back;
-                q[t * classes + j] = -back * r[t * classes + j];
-            }
-    }
-    if (classes == 2) {
-        p[0] = r[1];
-        p[1] = r[2];
-    } else {
-        couple(classes, q, qp, p);
-    }
-    int64_t best = 0;
-    for (int64_t c = 1; c < classes; c++)
-        best = p[c] > p[best] ? c : best;
-    return best;
 }

@@ -8,12 +8,18 @@
 #include "base/memory.h"
 #include "base/team.h"
 #include "svm/svm_rows.h"
+#include "svm/svm_train.h"
 
 typedef struct predictor {
     const sti_svm_model *m;
-    sti_svm_rows points, rows; /* support vectors; what is asked about */
-    int64_t values, parts;     /* parts: sums a row that values are made of */
-    double *tile, *sums;       /* [threads] of each */
+    const sti_table *table;
+    sti_svm_rows points; /* support vectors */
+    sti_svm_rows *bands; /* [threads] rows that are asked about, a band each */
+    double *mean;        /* [columns], or NULL */
+    int64_t first, columns, row_columns; /* of the points, and of the rows */
+    bool dense;
+    int64_t values, parts; /* parts: sums a row that values are made of */
+    double *tile, *sums;   /* [threads] of each */
     char *scratch;
     size_t scratch_bytes;
     double *value, *answer;
@@ -86,15 +92,18 @@ static void answer_row(const predictor *p, const double *sums, int64_t row)
 static void band_piece(void *arg, int64_t piece, int worker)
 {
     const predictor *p = arg;
-    const int64_t begin = piece * STI_GRAM_TILE, left = p->rows.rows.rows - begin;
+    const int64_t begin = piece * STI_GRAM_TILE, left = p->table->x.rows - begin;
+    sti_svm_rows *band = &p->bands[worker];
     const int64_t count = left < STI_GRAM_TILE ? left : STI_GRAM_TILE;
     double *tile = p->tile + (int64_t)worker * STI_GRAM_TILE * STI_GRAM_TILE;
     double *sums = p->sums + (int64_t)worker * STI_GRAM_TILE * p->parts;
+    sti_svm_band_fill(&p->m->function, &p->table->x, begin, count, p->first, p->mean,
+                      band);
     memset(sums, 0, sizeof(double) * (size_t)(STI_GRAM_TILE * p->parts));
     for (int64_t at = 0; at < p->m->x.rows; at += STI_GRAM_TILE) {
         const int64_t rest = p->m->x.rows - at;
         const int64_t width = rest < STI_GRAM_TILE ? rest : STI_GRAM_TILE;
-        sti_gram_tile(&p->m->function, &p->rows.rows, begin, count, &p->points.rows, at,
+        sti_gram_tile(&p->m->function, &band->rows, 0, count, &p->points.rows, at,
                       width, tile, STI_GRAM_TILE,
                       p->scratch + (size_t)worker * p->scratch_bytes);
         for (int64_t i = 0; i < count; i++)
@@ -124,72 +133,130 @@ static stint_status check_numbers(const predictor *p)
 {
     for (int64_t i = 0; i < p->points.rows.rows; i++) {
         const double number = p->points.term[i];
-        if (!(number >= 1 && number < (double)p->rows.rows.columns) ||
+        if (!(number >= 1 && number < (double)p->row_columns) ||
             number != floor(number))
             return sti_fail(STINT_E_INPUT,
                             "the model has a point number %g, the rows hold kernel "
                             "values of the points 1 to %" PRId64,
-                            number, p->rows.rows.columns - 1);
+                            number, p->row_columns - 1);
     }
     return STINT_OK;
 }
 
-/* Both sets of rows, of one form and on one centre. */
-static stint_status make_rows(predictor *p, const sti_table *table)
+/* How both sets of rows are to be: of one form, on one centre. */
+static void choose_form(predictor *p)
 {
     const sti_svm_model *m = p->m;
-    const bool precomputed = m->function.kind == STI_GRAM_PRECOMPUTED;
-    const int64_t first = m->first < table->first ? m->first : table->first;
-    const int64_t columns = m->x.columns - first > 0 ? m->x.columns - first : 0;
-    const bool dense = sti_svm_rows_dense(&m->x);
-    double *mean = NULL;
-    stint_status st;
-    STI_TRY(check_table(m, table));
-    if (dense && m->function.kind == STI_GRAM_RBF) {
-        mean = sti_alloc_array(columns, sizeof *mean, "svm.mean");
-        STI_TRY(mean ? STINT_OK : STINT_E_MEMORY);
-        sti_svm_mean(&m->x, first, columns, mean);
+    p->first = m->first < p->table->first ? m->first : p->table->first;
+    p->columns = m->x.columns - p->first > 0 ? m->x.columns - p->first : 0;
+    p->row_columns = m->function.kind == STI_GRAM_PRECOMPUTED
+                         ? p->table->x.columns - p->first
+                         : p->columns;
+    p->dense = sti_svm_rows_dense(&m->x);
+    p->values = sti_svm_values(m);
+    p->parts =
+        m->coefs *
+        (sti_svm_classifies(m) && m->classes_by == STI_SVM_PAIRS ? m->classes : 1);
+}
+
+static stint_status make_points(predictor *p)
+{
+    const sti_svm_model *m = p->m;
+    stint_status st = check_table(m, p->table);
+    if (st != STINT_OK)
+        return st;
+    if (p->dense && m->function.kind == STI_GRAM_RBF) {
+        p->mean = sti_alloc_array(p->columns, sizeof *p->mean, "svm.mean");
+        if (!p->mean)
+            return STINT_E_MEMORY;
+        sti_svm_mean(&m->x, p->first, p->columns, p->mean);
     }
-    STI_TRY(sti_svm_rows_create(&m->function, &m->x, m->order, first, columns, dense,
-                                mean, &p->points));
-    STI_TRY(sti_svm_rows_create(&m->function, &table->x, NULL, first,
-                                precomputed ? table->x.columns : columns, dense, mean,
-                                &p->rows));
-    if (precomputed)
-        st = check_numbers(p);
-out:
-    sti_free(mean);
-    return st;
+    st = sti_svm_rows_create(&m->function, &m->x, m->order, p->first, p->columns,
+                             p->dense, p->mean, &p->points);
+    return st == STINT_OK && m->function.kind == STI_GRAM_PRECOMPUTED ? check_numbers(p)
+                                                                      : st;
+}
+
+static size_t scratch_bytes_of(const predictor *p)
+{
+    const sti_gram_rows shape = {.columns = p->row_columns > p->columns ? p->row_columns
+                                                                        : p->columns,
+                                 .dense = p->dense ? p->m->coef : NULL}; /* whether */
+    return STI_ALIGN_UP(sti_gram_scratch_bytes(&shape), 64);
+}
+
+static size_t sums_bytes_of(const predictor *p)
+{
+    return sizeof(double) * (size_t)(STI_GRAM_TILE * p->parts);
 }
 
 stint_status sti_svm_predict(const sti_svm_model *model, const sti_table *table,
                              int threads, double *value_out, double *answer_out)
 {
-    predictor p = {.m = model,
-                   .values = sti_svm_values(model),
-                   .value = value_out,
-                   .answer = answer_out};
+    predictor p = {
+        .m = model, .table = table, .value = value_out, .answer = answer_out};
     const sti_team team = {threads};
     stint_status st;
-    p.parts =
-        model->coefs * (sti_svm_classifies(model) && model->classes_by == STI_SVM_PAIRS
-                            ? model->classes
-                            : 1);
-    STI_TRY(make_rows(&p, table));
-    p.scratch_bytes = STI_ALIGN_UP(sti_gram_scratch_bytes(&p.points.rows), 64);
+    choose_form(&p);
+    STI_TRY(make_points(&p));
+    p.scratch_bytes = scratch_bytes_of(&p);
+    p.bands = sti_alloc_array(threads, sizeof *p.bands, "svm.bands");
     p.tile = sti_alloc_array(threads, STI_GRAM_TILE_BYTES, "svm.tile");
-    p.sums = sti_alloc_array(threads * STI_GRAM_TILE, sizeof(double) * (size_t)p.parts,
-                             "svm.sums");
+    p.sums = sti_alloc_array(threads, sums_bytes_of(&p), "svm.sums");
     p.scratch = sti_alloc_array(threads, p.scratch_bytes, "svm.scratch");
-    st = p.tile && p.sums && p.scratch ? STINT_OK : STINT_E_MEMORY;
-    if (st == STINT_OK)
-        sti_team_take(&team, (table->x.rows + STI_GRAM_TILE - 1) / STI_GRAM_TILE,
-                      band_piece, &p);
+    STI_TRY(p.bands && p.tile && p.sums && p.scratch ? STINT_OK : STINT_E_MEMORY);
+    for (int i = 0; i < threads; i++)
+        STI_TRY(sti_svm_band_create(&table->x, STI_GRAM_TILE, p.row_columns, p.dense,
+                                    &p.bands[i]));
+    sti_team_take(&team, (table->x.rows + STI_GRAM_TILE - 1) / STI_GRAM_TILE,
+                  band_piece, &p);
 out:
+    for (int i = 0; p.bands && i < threads; i++)
+        sti_svm_rows_fini(&p.bands[i]);
     sti_svm_rows_fini(&p.points);
-    sti_svm_rows_fini(&p.rows);
+    sti_free(p.mean);
+    sti_free(p.bands);
     sti_free(p.tile);
     sti_free(p.sums);
     sti_free(p.scratch);
     return st;
+}
+
+static void add_parts(const predictor *p, int threads, sti_account *a)
+{
+    const sti_svm_model *m = p->m;
+    const size_t rows = (size_t)p->table->x.rows, team = (size_t)threads;
+    *a = (sti_account){0};
+    sti_account_add(a, "model", "as it was read", sti_svm_model_bytes(m));
+    sti_account_add(a, "table", "rows as they were read", p->table->bytes);
+    sti_account_add(a, "answers", "and decision values",
+                    rows * sizeof(double) * (size_t)(p->values + 1));
+    sti_account_add(a, "points", p->dense ? "dense" : "sparse",
+                    sti_svm_rows_bytes(&m->x, p->columns, p->dense) +
+                        (size_t)p->columns * sizeof(double));
+    sti_account_add(
+        a, "bands", "rows, a tile and sums a thread",
+        team *
+            (sti_svm_band_bytes(&p->table->x, STI_GRAM_TILE, p->row_columns, p->dense) +
+             STI_GRAM_TILE_BYTES + sums_bytes_of(p) + scratch_bytes_of(p)));
+    sti_account_raise(a, "reading", "the text of a file beside what was read",
+                      p->table->peak_bytes + sti_svm_model_bytes(m));
+    sti_account_raise(a, "model text", "beside the model", m->peak_bytes);
+    const sti_account_process process = {.libraries = sti_svm_libraries,
+                                         .apart_bytes = sti_alloc_now_bytes()};
+    sti_account_add_process(a, &process, threads);
+}
+
+stint_status sti_svm_predict_plan(const sti_svm_model *model, const sti_table *table,
+                                  int threads, size_t budget_bytes,
+                                  sti_account *account_out, int *threads_out)
+{
+    predictor p = {.m = model, .table = table};
+    choose_form(&p);
+    do
+        add_parts(&p, threads, account_out);
+    while (budget_bytes > 0 && account_out->total_bytes > budget_bytes &&
+           threads-- > 1);
+    *threads_out = threads > 0 ? threads : 1;
+    return sti_account_check(account_out, budget_bytes, NULL);
 }

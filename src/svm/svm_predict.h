@@ -2,6 +2,7 @@
 #ifndef STI_SVM_SVM_PREDICT_H
 #define STI_SVM_SVM_PREDICT_H
 
+#include "base/account.h"
 #include "svm/svm.h"
 
 /* Values a row: a pair each in the order 0-1, 0-2, ..., 1-2, ...; a class each of one
@@ -14,5 +15,11 @@ int64_t sti_svm_values(const sti_svm_model *model);
  * model. */
 stint_status sti_svm_predict(const sti_svm_model *model, const sti_table *table,
                              int threads, double *value_out, double *answer_out);
+
+/* What a prediction takes, and how many of so many threads fit into a budget (0: none).
+ * STINT_E_BUDGET: not even one does; the account is then that of one. */
+stint_status sti_svm_predict_plan(const sti_svm_model *model, const sti_table *table,
+                                  int threads, size_t budget_bytes,
+                                  sti_account *account_out, int *threads_out);
 
 #endif

@@ -81,6 +81,33 @@ double sti_svm_variance(const sti_table *table)
     return (square + (count - (double)entries) * mean * mean) / count;
 }
 
+static void put_dense(const sti_csr *x, const int64_t *order, int64_t first,
+                      int64_t columns, const double *mean, double *dense)
+{
+    for (int64_t i = 0; i < x->rows; i++) {
+        const int64_t from = order ? order[i] : i;
+        double *row = dense + i * columns;
+        memset(row, 0, sizeof *row * (size_t)columns);
+        for (int64_t e = x->start[from]; e < x->start[from + 1]; e++)
+            row[x->column[e] - first] = x->value[e];
+        for (int64_t c = 0; mean && c < columns; c++)
+            row[c] -= mean[c];
+    }
+}
+
+static void put_sparse(const sti_csr *x, const int64_t *order, int64_t first,
+                       sti_csr *to)
+{
+    for (int64_t i = 0, at = 0; i < x->rows; i++) {
+        const int64_t from = order ? order[i] : i;
+        for (int64_t e = x->start[from]; e < x->start[from + 1]; e++, at++) {
+            to->column[at] = (int32_t)(x->column[e] - first);
+            to->value[at] = x->value[e];
+        }
+        to->start[i + 1] = at;
+    }
+}
+
 static stint_status fill_dense(const sti_csr *x, const int64_t *order, int64_t first,
                                int64_t columns, const double *mean, sti_svm_rows *rows)
 {
@@ -88,14 +115,7 @@ static stint_status fill_dense(const sti_csr *x, const int64_t *order, int64_t f
         sti_alloc_array(x->rows, sizeof(double) * (size_t)columns, "svm.rows");
     if (!rows->dense)
         return STINT_E_MEMORY;
-    for (int64_t i = 0; i < x->rows; i++) {
-        const int64_t from = order ? order[i] : i;
-        double *row = rows->dense + i * columns;
-        for (int64_t e = x->start[from]; e < x->start[from + 1]; e++)
-            row[x->column[e] - first] = x->value[e];
-        for (int64_t c = 0; mean && c < columns; c++)
-            row[c] -= mean[c];
-    }
+    put_dense(x, order, first, columns, mean, rows->dense);
     rows->rows.dense = rows->dense;
     return STINT_OK;
 }
@@ -112,14 +132,7 @@ static stint_status fill_sparse(const sti_csr *x, const int64_t *order, int64_t 
         return STINT_E_MEMORY;
     s->rows = x->rows;
     s->columns = columns;
-    for (int64_t i = 0, at = 0; i < x->rows; i++) {
-        const int64_t from = order ? order[i] : i;
-        for (int64_t e = x->start[from]; e < x->start[from + 1]; e++, at++) {
-            s->column[at] = (int32_t)(x->column[e] - first);
-            s->value[at] = x->value[e];
-        }
-        s->start[i + 1] = at;
-    }
+    put_sparse(x, order, first, s);
     rows->rows.sparse = *s;
     return STINT_OK;
 }
@@ -151,4 +164,140 @@ void sti_svm_rows_fini(sti_svm_rows *rows)
     sti_free(rows->sparse.column);
     sti_free(rows->sparse.value);
     *rows = (sti_svm_rows){0};
+}
+
+/* ---- copies of some ---- */
+
+static int64_t longest_row(const sti_csr *x)
+{
+    int64_t most = 0;
+    for (int64_t i = 0; i < x->rows; i++)
+        if (x->start[i + 1] - x->start[i] > most)
+            most = x->start[i + 1] - x->start[i];
+    return most;
+}
+
+size_t sti_svm_rows_gather_bytes(const sti_gram_rows *rows, int64_t count)
+{
+    const int64_t entries = rows->dense ? 0 : count * longest_row(&rows->sparse);
+    const int64_t doubles = rows->dense ? count * rows->columns : entries;
+    return sizeof(double) * (size_t)(doubles + 2 * count + 1) +
+           sizeof(int32_t) * (size_t)entries;
+}
+
+stint_status sti_svm_rows_gather_room(const sti_gram_rows *rows, int64_t count,
+                                      sti_svm_rows *rows_out)
+{
+    sti_svm_rows *r = rows_out;
+    bool there;
+    *r = (sti_svm_rows){.rows = {.columns = rows->columns}};
+    r->term = sti_alloc_array(count, sizeof(double), "svm.terms");
+    if (rows->dense) {
+        r->dense = sti_alloc_array(count * rows->columns, sizeof(double), "svm.rows");
+        there = r->term && r->dense;
+    } else {
+        const int64_t entries = count * longest_row(&rows->sparse);
+        r->sparse.start = sti_alloc_array(count + 1, sizeof(int64_t), "svm.starts");
+        r->sparse.column = sti_alloc_array(entries, sizeof(int32_t), "svm.columns");
+        r->sparse.value = sti_alloc_array(entries, sizeof(double), "svm.values");
+        there = r->term && r->sparse.start && r->sparse.column && r->sparse.value;
+    }
+    if (there)
+        return STINT_OK;
+    sti_svm_rows_fini(r);
+    return STINT_E_MEMORY;
+}
+
+void sti_svm_rows_gather(const sti_gram_rows *rows, int64_t count, const int64_t *row,
+                         sti_svm_rows *copies)
+{
+    const sti_csr *from = &rows->sparse;
+    sti_csr *to = &copies->sparse;
+    for (int64_t i = 0; i < count; i++) {
+        copies->term[i] = rows->term[row[i]];
+        if (rows->dense) {
+            memcpy(copies->dense + i * rows->columns,
+                   rows->dense + row[i] * rows->columns,
+                   sizeof(double) * (size_t)rows->columns);
+            continue;
+        }
+        const int64_t begin = from->start[row[i]];
+        const int64_t entries = from->start[row[i] + 1] - begin;
+        memcpy(to->column + to->start[i], from->column + begin,
+               sizeof *to->column * (size_t)entries);
+        memcpy(to->value + to->start[i], from->value + begin,
+               sizeof *to->value * (size_t)entries);
+        to->start[i + 1] = to->start[i] + entries;
+    }
+    to->rows = count;
+    to->columns = rows->columns;
+    copies->rows = (sti_gram_rows){.rows = count,
+                                   .columns = rows->columns,
+                                   .dense = copies->dense,
+                                   .sparse = *to,
+                                   .term = copies->term};
+}
+
+/* ---- bands ---- */
+
+/* Entries of so many rows that follow each other, at most. */
+static int64_t most_entries(const sti_csr *x, int64_t most)
+{
+    int64_t entries = 0;
+    for (int64_t i = 0; i < x->rows; i += most) {
+        const int64_t end = i + most < x->rows ? i + most : x->rows;
+        const int64_t here = x->start[end] - x->start[i];
+        entries = here > entries ? here : entries;
+    }
+    return entries;
+}
+
+size_t sti_svm_band_bytes(const sti_csr *x, int64_t most, int64_t columns, bool dense)
+{
+    const size_t rows = (size_t)most;
+    return rows * sizeof(double) + (dense ? rows * (size_t)columns * sizeof(double)
+                                          : (rows + 1) * sizeof(int64_t) +
+                                                (size_t)most_entries(x, most) *
+                                                    (sizeof(int32_t) + sizeof(double)));
+}
+
+stint_status sti_svm_band_create(const sti_csr *x, int64_t most, int64_t columns,
+                                 bool dense, sti_svm_rows *band)
+{
+    const int64_t entries = dense ? 0 : most_entries(x, most);
+    sti_csr *s = &band->sparse;
+    *band = (sti_svm_rows){.rows = {.columns = columns}};
+    band->term = sti_alloc_array(most, sizeof(double), "svm.terms");
+    if (dense) {
+        band->dense =
+            sti_alloc_array(most, sizeof(double) * (size_t)columns, "svm.band");
+    } else {
+        s->start = sti_alloc_array(most + 1, sizeof *s->start, "svm.starts");
+        s->column = sti_alloc_array(entries, sizeof *s->column, "svm.columns");
+        s->value = sti_alloc_array(entries, sizeof *s->value, "svm.values");
+    }
+    if (band->term && (band->dense || (s->start && s->column && s->value)))
+        return STINT_OK;
+    sti_svm_rows_fini(band);
+    return STINT_E_MEMORY;
+}
+
+void sti_svm_band_fill(const sti_gram_function *function, const sti_csr *x,
+                       int64_t begin, int64_t count, int64_t first, const double *mean,
+                       sti_svm_rows *band)
+{
+    /* The same arrays from row `begin` on: entries keep their places. */
+    const sti_csr part = {count, x->columns, x->start + begin, x->column, x->value};
+    if (band->dense)
+        put_dense(&part, NULL, first, band->rows.columns, mean, band->dense);
+    else
+        put_sparse(&part, NULL, first, &band->sparse);
+    band->sparse.rows = count;
+    band->sparse.columns = band->rows.columns;
+    band->rows = (sti_gram_rows){.rows = count,
+                                 .columns = band->rows.columns,
+                                 .dense = band->dense,
+                                 .sparse = band->sparse,
+                                 .term = band->term};
+    sti_gram_terms(function, &band->rows, band->term);
 }

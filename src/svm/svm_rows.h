@@ -31,6 +31,15 @@ void sti_svm_mean(const sti_csr *x, int64_t first, int64_t columns, double *mean
 /* Variance of all values of a table, zeros included. */
 double sti_svm_variance(const sti_table *table);
 
+/* Room for bands of a table's rows, `most` at a time. */
+size_t sti_svm_band_bytes(const sti_csr *x, int64_t most, int64_t columns, bool dense);
+stint_status sti_svm_band_create(const sti_csr *x, int64_t most, int64_t columns,
+                                 bool dense, sti_svm_rows *band_out);
+/* Rows [begin, begin + count) of it, as sti_svm_rows_create has them. */
+void sti_svm_band_fill(const sti_gram_function *function, const sti_csr *x,
+                       int64_t begin, int64_t count, int64_t first, const double *mean,
+                       sti_svm_rows *band);
+
 /* Rows for a function; order [x->rows] or NULL; mean NULL: not centred, as sparse rows
  * never are. Entries beyond `columns` may not be there. */
 stint_status sti_svm_rows_create(const sti_gram_function *function, const sti_csr *x,
@@ -38,5 +47,12 @@ stint_status sti_svm_rows_create(const sti_gram_function *function, const sti_cs
                                  bool dense, const double *mean,
                                  sti_svm_rows *rows_out);
 void sti_svm_rows_fini(sti_svm_rows *rows); /* also of a zeroed one */
+
+/* Room for copies of any `count` rows, and such copies in it. */
+size_t sti_svm_rows_gather_bytes(const sti_gram_rows *rows, int64_t count);
+stint_status sti_svm_rows_gather_room(const sti_gram_rows *rows, int64_t count,
+                                      sti_svm_rows *rows_out);
+void sti_svm_rows_gather(const sti_gram_rows *rows, int64_t count, const int64_t *row,
+                         sti_svm_rows *copies);
 
 #endif

@@ -52,11 +52,30 @@ stint_status sti_svm_scale_of(const sti_table *table, double lower, double upper
     return st;
 }
 
+stint_status sti_svm_scale_targets(const sti_table *table, double lower, double upper,
+                                   sti_svm_scale *scale)
+{
+    if (!table->y || table->names)
+        return sti_fail(STINT_E_INPUT, "-y wants a number as the label of every row");
+    scale->targets = true;
+    scale->y_bound[0] = lower;
+    scale->y_bound[1] = upper;
+    for (int64_t i = 0; i < table->x.rows; i++) {
+        const double y = table->y[i];
+        scale->y_range[0] = i == 0 || y < scale->y_range[0] ? y : scale->y_range[0];
+        scale->y_range[1] = i == 0 || y > scale->y_range[1] ? y : scale->y_range[1];
+    }
+    return STINT_OK;
+}
+
 /* ---- files ---- */
 
 stint_status sti_svm_scale_write(const sti_svm_scale *scale, const char *path)
 {
     sti_text text = {0};
+    if (scale->targets)
+        sti_text_printf(&text, "y\n%.17g %.17g\n%.17g %.17g\n", scale->y_bound[0],
+                        scale->y_bound[1], scale->y_range[0], scale->y_range[1]);
     sti_text_printf(&text, "x\n%.17g %.17g\n", scale->lower, scale->upper);
     for (int64_t c = scale->first; c < scale->columns; c++)
         if (scale->least[c] != scale->most[c])
@@ -132,21 +151,42 @@ out:
     return st;
 }
 
+/* The key of one letter that begins a part of the file. */
+static bool take_key(reader *r, char key)
+{
+    if (r->end - r->at < 2 || r->at[0] != key || r->at[1] != '\n')
+        return false;
+    r->at += 2;
+    r->line++;
+    return true;
+}
+
+static stint_status read_targets(reader *r, sti_svm_scale *scale)
+{
+    scale->targets = true;
+    if (!read_numbers(r, 2, scale->y_bound) || !(scale->y_bound[0] < scale->y_bound[1]))
+        return fault(r, "'lower upper' of targets, the lower less");
+    if (!read_numbers(r, 2, scale->y_range) ||
+        !(scale->y_range[0] <= scale->y_range[1]))
+        return fault(r, "'least most' of targets");
+    return STINT_OK;
+}
+
 stint_status sti_svm_scale_parse(const char *text, size_t n_bytes, const char *name,
                                  sti_svm_scale *scale_out)
 {
-    reader r = {.name = name, .at = text, .end = text + n_bytes, .line = 1};
+    reader r = {.name = name, .at = text, .end = text + n_bytes};
     double bounds[2];
     stint_status st = STINT_OK;
     *scale_out = (sti_svm_scale){0};
-    if (n_bytes >= 2 && memcmp(text, "y\n", 2) == 0)
-        return sti_fail(STINT_E_UNSUPPORTED,
-                        "%s: has ranges of targets (svm-scale -y); only features are "
-                        "scaled here",
-                        name);
-    if (n_bytes < 2 || memcmp(text, "x\n", 2) != 0)
+    if (take_key(&r, 'y'))
+        st = read_targets(&r, scale_out);
+    if (st != STINT_OK)
+        return st;
+    if (!take_key(&r, 'x')) {
+        r.line++;
         return fault(&r, "a line 'x'");
-    r.at += 2;
+    }
     if (!read_numbers(&r, 2, bounds) || !(bounds[0] < bounds[1]))
         return fault(&r, "'lower upper', the lower less");
     scale_out->lower = bounds[0];
@@ -170,14 +210,26 @@ stint_status sti_svm_scale_read(const char *path, sti_svm_scale *scale_out)
 
 /* ---- rows ---- */
 
+/* A value of [least, most] brought to [lower, upper]. */
+static double map(double value, double least, double most, double lower, double upper)
+{
+    if (value == least)
+        return lower;
+    if (value == most)
+        return upper;
+    return lower + (upper - lower) * (value - least) / (most - least);
+}
+
 static double scaled(const sti_svm_scale *s, int64_t c, double value)
 {
-    const double least = s->least[c], most = s->most[c];
-    if (value == least)
-        return s->lower;
-    if (value == most)
-        return s->upper;
-    return s->lower + (s->upper - s->lower) * (value - least) / (most - least);
+    return map(value, s->least[c], s->most[c], s->lower, s->upper);
+}
+
+static double target_of(const sti_svm_scale *s, double y)
+{
+    return s->targets
+               ? map(y, s->y_range[0], s->y_range[1], s->y_bound[0], s->y_bound[1])
+               : y;
 }
 
 void sti_svm_scale_row(const sti_svm_scale *scale, const sti_table *table, int64_t row,
@@ -188,7 +240,7 @@ void sti_svm_scale_row(const sti_svm_scale *scale, const sti_table *table, int64
     if (table->y && table->names)
         sti_text_printf(out, "%s ", table->names[(int64_t)table->y[row]]);
     else if (table->y)
-        sti_text_printf(out, "%.17g ", table->y[row]);
+        sti_text_printf(out, "%.17g ", target_of(scale, table->y[row]));
     for (int64_t c = scale->first; c < scale->columns; c++) {
         while (e < x->start[row + 1] && x->column[e] < c)
             e++;

@@ -13,7 +13,7 @@ typedef struct solver {
     sti_smo_rows *rows;
     sti_smo *smo;
     sti_smo_program program;
-    double *beta; /* [points of a machine] */
+    double *beta, *weight; /* [points of a machine] */
 } solver;
 
 /* A training at work. */
@@ -31,7 +31,8 @@ typedef struct trainer {
     double label[STI_SVM_CLASSES_MOST];
     int64_t count[STI_SVM_CLASSES_MOST], begin[STI_SVM_CLASSES_MOST];
     int64_t *order; /* [points] rows by class */
-    double *target; /* [points] of a regression */
+    double *target; /* [points] of a regression, or NULL */
+    double *weight; /* [points] in the order of `order`, or NULL */
     double *mean;
     double *coef;         /* [coefs, points] */
     stint_status *status; /* [machines] */
@@ -115,14 +116,14 @@ static void add_parts(const sti_smo_desc *d, sti_svm_plan *plan, int64_t kept)
     *a = (sti_account){0};
     sti_account_add(a, "table", "rows as they were read", d->table->bytes);
     sti_account_add(a, "rows", plan->dense ? "dense" : "sparse",
-                    sti_svm_rows_bytes(x, plan->features, plan->dense) + points * 28 +
+                    sti_svm_rows_bytes(x, plan->features, plan->dense) + points * 36 +
                         (size_t)plan->features * sizeof(double));
     sti_account_add(
         a, "blocks", "of rows of the kernel matrix, at work",
         solvers * sti_smo_rows_bytes(&shape, plan->largest, beside ? 1 : d->threads));
     sti_account_add(a, "set", "variables and a working set",
                     solvers * (sti_smo_bytes(plan->largest, variables) +
-                               (size_t)variables * 4 * sizeof(double)));
+                               (size_t)variables * 5 * sizeof(double)));
     sti_account_add(a, "model", "alphas and support vectors, at most",
                     points * (2 * (size_t)plan->columns + 4) * sizeof(double) +
                         (size_t)plan->nonzeros * (sizeof(double) + sizeof(int32_t)));
@@ -137,10 +138,12 @@ static void add_parts(const sti_smo_desc *d, sti_svm_plan *plan, int64_t kept)
 
 stint_status sti_smo_plan(const sti_smo_desc *d, sti_svm_plan *plan)
 {
-    const stint_status st = measure(d, plan);
+    stint_status st = sti_svm_check_rows(&d->function, d->table);
+    if (st == STINT_OK)
+        st = measure(d, plan);
     if (st != STINT_OK)
         return st;
-    plan->tiles =
+    plan->values =
         sti_smo_variables(d->type, plan->largest) > STI_SMO_SET ? plan->largest : 0;
     add_parts(d, plan, 0);
     plan->smallest_bytes = plan->account.total_bytes;
@@ -150,7 +153,7 @@ stint_status sti_smo_plan(const sti_smo_desc *d, sti_svm_plan *plan)
     if (d->cache_bytes > 0 && d->cache_bytes < room)
         room = d->cache_bytes;
     const int64_t kept = (int64_t)(room / (each > 0 ? each : 1));
-    add_parts(d, plan, kept < plan->tiles ? kept : plan->tiles);
+    add_parts(d, plan, kept < plan->values ? kept : plan->values);
     return sti_account_check(&plan->account, d->budget_bytes, NULL);
 }
 
@@ -179,18 +182,24 @@ static stint_status solve(trainer *t, int64_t machine, int64_t a, int64_t b, int
     const sti_row_range range[2] = {{pairs ? t->begin[a] : 0, pairs ? t->count[a] : n},
                                     {pairs ? t->begin[b] : n, pairs ? t->count[b] : 0}};
     const double *w = t->d->weight;
-    const double cost[2] = {t->d->c * (pairs && w ? w[a] : 1),
-                            t->d->c * (pairs && w ? w[b] : 1)};
-    const int64_t points = range[0].count + range[1].count;
+    double *weight = t->weight ? s->weight : NULL;
+    const sti_smo_points points = {
+        .count = range[0].count + range[1].count,
+        .positives = range[0].count,
+        .y = t->target,
+        .weight = weight,
+        .cost = {t->d->c * (pairs && w ? w[a] : 1), t->d->c * (pairs && w ? w[b] : 1)}};
+    for (int64_t r = 0, at = 0; weight && r < 2; at += range[r++].count)
+        memcpy(weight + at, t->weight + range[r].begin,
+               sizeof(double) * (size_t)range[r].count);
     progress_of told = {t, worker == 0};
     sti_smo_result result;
-    if (!sti_smo_program_begin(&s->program, t->d, points, range[0].count, t->target,
-                               cost))
+    if (!sti_smo_program_begin(&s->program, t->d, &points))
         return STINT_E_USAGE;
     sti_smo_rows_select(s->rows, range);
     const stint_status st = sti_smo_solve(s->smo, &s->program.problem, s->program.alpha,
                                           on_set, &told, &result);
-    sti_smo_program_end(&s->program, t->d, cost, &result, s->beta,
+    sti_smo_program_end(&s->program, t->d, &points, &result, s->beta,
                         &t->machine[machine]);
     t->model->rho[machine] = t->machine[machine].rho;
     memcpy(t->coef + (pairs ? b - 1 : 0) * n + range[0].begin, s->beta,
@@ -234,15 +243,18 @@ static stint_status refuse(const trainer *t, int64_t machine, stint_status st)
 static stint_status run_machines(trainer *t)
 {
     const int64_t machines = t->plan->machines;
+    const unsigned mode = sti_float_mode_enter(); /* as in pieces of a team */
     if (t->solvers > 1)
         sti_team_take(&t->team, machines, machine_piece, t);
-    for (int64_t m = 0; m < machines; m++) {
+    int64_t m = 0;
+    for (; m < machines; m++) {
         if (t->solvers == 1)
             machine_piece(t, m, 0);
         if (t->status[m] != STINT_OK)
-            return refuse(t, m, t->status[m]);
+            break;
     }
-    return STINT_OK;
+    sti_float_mode_leave(mode);
+    return m < machines ? refuse(t, m, t->status[m]) : STINT_OK;
 }
 
 /* ---- the model ---- */
@@ -346,6 +358,8 @@ static stint_status sort_rows(trainer *t)
     }
     for (int64_t i = 0; t->target && i < n; i++)
         t->target[i] = table->y[i];
+    for (int64_t i = 0; t->weight && i < n; i++)
+        t->weight[i] = t->d->point_weight[t->order[i]];
     return STINT_OK;
 }
 
@@ -361,7 +375,9 @@ static stint_status make_solver(trainer *t, solver *s)
     s->program.linear = sti_alloc_array(variables, sizeof(double), "svm.linear");
     s->program.alpha = sti_alloc_array(variables, sizeof(double), "svm.alpha");
     s->beta = sti_alloc_array(plan->largest, sizeof(double), "svm.beta");
-    st = s->program.bound && s->program.linear && s->program.alpha && s->beta
+    s->weight = sti_alloc_array(plan->largest, sizeof(double), "svm.weights");
+    st = s->program.bound && s->program.linear && s->program.alpha && s->beta &&
+                 s->weight
              ? STINT_OK
              : STINT_E_MEMORY;
 out:
@@ -384,8 +400,11 @@ static stint_status begin_work(trainer *t)
     t->model->rho = sti_alloc_array(plan->machines, sizeof(double), "svm.rho");
     t->target =
         numbers ? sti_alloc_array(plan->points, sizeof(double), "svm.targets") : NULL;
-    if (!t->class_of || !t->order || !t->coef || !t->status || !t->solver ||
-        !t->model->rho || (numbers && !t->target))
+    t->weight = t->d->point_weight
+                    ? sti_alloc_array(plan->points, sizeof(double), "svm.weights")
+                    : NULL;
+    if (!t->class_of || !t->order || (t->d->point_weight && !t->weight) || !t->coef ||
+        !t->status || !t->solver || !t->model->rho || (numbers && !t->target))
         return STINT_E_MEMORY;
     STI_TRY(sort_rows(t));
     if (plan->dense && t->d->function.kind == STI_GRAM_RBF) {
@@ -413,11 +432,13 @@ static void end_work(trainer *t)
         sti_free(s->program.linear);
         sti_free(s->program.alpha);
         sti_free(s->beta);
+        sti_free(s->weight);
     }
     sti_free(t->solver);
     sti_svm_rows_fini(&t->rows);
     sti_free(t->mean);
     sti_free(t->target);
+    sti_free(t->weight);
     sti_free(t->order);
     sti_free(t->class_of);
     sti_free(t->coef);

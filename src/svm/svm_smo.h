@@ -20,6 +20,8 @@ typedef struct sti_smo_desc {
     double c, nu, epsilon;
     const double *weight; /* [classes] of c_svc, in the order of sti_svm_classes_of, or
                              NULL */
+    const double
+        *point_weight; /* [rows] factors of C, of c_svc and epsilon_svr; or NULL */
     double tolerance;
     int64_t iterations; /* pairs a machine; 0: the more of 10^7 and 100 a row */
     bool shrink;
@@ -31,8 +33,8 @@ typedef struct sti_smo_desc {
     void *progress_user;
 } sti_smo_desc;
 
-/* As sti_svm_plan_training; a machine's tiles are its points, of which so many rows are
- * kept at once. */
+/* As sti_svm_plan_training; values are those of one machine, columns the alphas that a
+ * support vector has in the file. */
 stint_status sti_smo_plan(const sti_smo_desc *desc, sti_svm_plan *plan_out);
 
 /* The model owns its support vectors; words of labels are the table's. machine_out

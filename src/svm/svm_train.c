@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/fail.h"
 #include "base/memory.h"
+#include "net/shard_tree.h"
 #include "svm/svm_machine.h"
 #include "svm/svm_rows.h"
 
@@ -36,6 +37,7 @@ typedef struct trainer {
     double *mean;          /* [features], or NULL */
     double *part;          /* [machines] of the objective */
     worker *workers;       /* [plan->workers] */
+    sti_shard_range own;   /* this rank's machines */
     atomic_llong solved;
 } trainer;
 
@@ -185,7 +187,7 @@ static void machine_piece(void *arg, int64_t piece, int index)
     if (w->failed >= 0)
         return;
     const stint_status st =
-        t->plan->machines > 1 ? train_pair(w, piece) : train_whole(w);
+        t->plan->machines > 1 ? train_pair(w, t->own.first + piece) : train_whole(w);
     if (st == STINT_OK)
         return;
     w->failed = piece;
@@ -208,19 +210,87 @@ static stint_status join_workers(trainer *t, sti_svm_train_result *result)
         if (w->failed >= 0 && (!first || w->failed < first->failed))
             first = w;
     }
-    for (int64_t i = 0; i < t->plan->machines; i++)
-        result->objective += t->part[i];
     return first ? sti_fail(first->status, "%s", first->words) : STINT_OK;
+}
+
+/* Machines of a rank: all, but where several are shared out. */
+static sti_shard_range machines_of(const trainer *t, int rank)
+{
+    const sti_shard_range all = {0, t->plan->machines};
+    return t->d->comm && t->plan->machines > 1
+               ? sti_shard_part(all, sti_comm_size(t->d->comm), rank)
+               : all;
+}
+
+/* Alphas, rho and objective of a pair from the rank that has them. */
+static stint_status pass_pair(trainer *t, int owner, int64_t pair)
+{
+    sti_svm_model *m = t->model;
+    int64_t a, b;
+    stint_status st;
+    classes_of_pair(m->classes, pair, &a, &b);
+    const int64_t points = t->plan->points;
+    const sti_row_range u = t->ranges[a], v = t->ranges[b];
+    STI_TRY(sti_comm_broadcast(t->d->comm, owner, m->coef + (b - 1) * points + u.begin,
+                               sizeof(double) * (size_t)u.count));
+    STI_TRY(sti_comm_broadcast(t->d->comm, owner, m->coef + a * points + v.begin,
+                               sizeof(double) * (size_t)v.count));
+    STI_TRY(sti_comm_broadcast(t->d->comm, owner, &m->rho[pair], sizeof(double)));
+    st = sti_comm_broadcast(t->d->comm, owner, &t->part[pair], sizeof(double));
+out:
+    return st;
+}
+
+/* The largest of all ranks of what is counted. */
+static stint_status pass_result(sti_comm *comm, sti_svm_train_result *result)
+{
+    for (int r = 0; r < sti_comm_size(comm); r++) {
+        sti_svm_train_result *other = sti_alloc(sizeof *other, "svm.result");
+        if (!other)
+            return STINT_E_MEMORY;
+        *other = *result;
+        const stint_status st = sti_comm_broadcast(comm, r, other, sizeof *other);
+        if (st == STINT_OK) {
+            if (other->iterations > result->iterations)
+                result->iterations = other->iterations;
+            result->residual = fmax(result->residual, other->residual);
+            for (int k = 0; k < STI_SVM_HISTORY; k++)
+                result->history[k] = fmax(result->history[k], other->history[k]);
+        }
+        sti_free(other);
+        if (st != STINT_OK)
+            return st;
+    }
+    return STINT_OK;
+}
+
+/* Every rank's machines to all. */
+static stint_status pass_machines(trainer *t, sti_svm_train_result *result)
+{
+    stint_status st = STINT_OK;
+    for (int r = 0; r < sti_comm_size(t->d->comm); r++) {
+        const sti_shard_range own = machines_of(t, r);
+        for (int64_t i = 0; i < own.count && st == STINT_OK; i++)
+            st = pass_pair(t, r, own.first + i);
+    }
+    return st == STINT_OK ? pass_result(t->d->comm, result) : st;
 }
 
 static stint_status train_machines(trainer *t, sti_svm_train_result *result)
 {
+    const bool shared = t->d->comm && t->plan->machines > 1;
+    t->own = machines_of(t, t->d->comm ? sti_comm_rank(t->d->comm) : 0);
     if (t->plan->workers > 1)
-        sti_team_take(&t->team, t->plan->machines, machine_piece, t);
+        sti_team_take(&t->team, t->own.count, machine_piece, t);
     else
-        for (int64_t i = 0; i < t->plan->machines; i++)
+        for (int64_t i = 0; i < t->own.count; i++)
             machine_piece(t, i, 0);
-    return join_workers(t, result);
+    stint_status st = join_workers(t, result);
+    if (shared && (st = sti_comm_agree(t->d->comm, st)) == STINT_OK)
+        st = pass_machines(t, result);
+    for (int64_t i = 0; i < t->plan->machines; i++)
+        result->objective += t->part[i];
+    return st;
 }
 
 /* The model's arrays, all but alphas and rho filled. */
@@ -292,8 +362,9 @@ static stint_status begin_work(trainer *t)
 {
     const sti_svm_plan *plan = t->plan;
     const sti_team all = {t->d->threads};
-    const sti_svm_machine_size size = {plan->largest, plan->columns, plan->rank,
-                                       plan->crossing, plan->threads};
+    const sti_svm_machine_size size = {
+        plan->largest,  plan->columns, plan->rank,
+        plan->crossing, plan->threads, plan->machines > 1 ? NULL : t->d->comm};
     stint_status st = STINT_E_MEMORY;
     t->ranges = sti_alloc_array(plan->ranges, sizeof *t->ranges, "svm.ranges");
     t->part = sti_alloc_array(plan->machines, sizeof *t->part, "svm.objective");
@@ -303,7 +374,7 @@ static stint_status begin_work(trainer *t)
     begin_ranges(t);
     STI_TRY(begin_rows(t));
     STI_TRY(sti_kernel_store_create(&t->source, plan->ranges, t->ranges, plan->stored,
-                                    0, &t->store));
+                                    plan->first_band, &t->store));
     STI_TRY(sti_kernel_store_fill(t->store, &all));
     for (int i = 0; i < plan->workers; i++) {
         worker *w = &t->workers[i];

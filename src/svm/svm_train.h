@@ -3,6 +3,7 @@
 #define STI_SVM_SVM_TRAIN_H
 
 #include "base/account.h"
+#include "net/comm.h"
 #include "svm/svm.h"
 
 typedef enum sti_svm_store {
@@ -26,6 +27,8 @@ typedef struct sti_svm_train_desc {
     size_t budget_bytes; /* of the whole process; 0: none */
     size_t cache_bytes; /* of tiles that are kept, at most; 0: what the budget leaves */
     int threads;
+    sti_comm *comm; /* ranks that share the work; all call with the same; NULL: alone */
+    bool report; /* a page will be made after it (svm_report.h): memory for that, too */
     void (*progress)(void *user, int64_t machine, int64_t machines, int64_t iteration,
                      double residual); /* or NULL */
     void *progress_user;
@@ -36,12 +39,13 @@ typedef struct sti_svm_plan {
     sti_account account;
     size_t smallest_bytes; /* the least budget that does */
     int64_t points, features, nonzeros, classes, machines;
-    int64_t tiles, kept; /* entries of tiles of a training at work, and those kept */
+    int64_t values, kept; /* entries of tiles of a training at work, and those kept */
     bool dense;
     int64_t ranges;           /* of rows: one, or a class each */
     int64_t largest, columns; /* rows and right-hand sides of a machine, at most */
     int64_t workers;          /* machines at work at a time, of `threads` each */
     int threads;
+    int64_t first_band;       /* of this rank's share of one range */
     int64_t stored, crossing; /* values kept within ranges, and between two a worker */
     double ratio;             /* mean of K's diagonal over that of 1 / C */
     int64_t rank;             /* of the largest machine's preconditioner */

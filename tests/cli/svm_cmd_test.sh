@@ -48,6 +48,23 @@ run 0 svm train --json -c 1e4 -g 0.1 two.libsvm m.model
 run 0 svm train --json -c 1e4 -g 0.1 --rank 300 two.libsvm m.model
 json 'j["iterations"] <= 5 and j["residual"] <= 1e-5'
 
+# ---- the page ----
+$python -c '
+import random
+random.seed(1)
+for i in range(300):
+    x, y = random.uniform(-3, 3), random.uniform(-3, 3)
+    print("in" if x * x + y * y < 4 else "out", "1:%r 2:%r" % (x, y))' >plane.libsvm
+run 0 svm train -q -g 1 -c 10 --report page.html plane.libsvm m.model
+for words in "Regions" "Residual over" "Training rows by class" "Decision values" "<svg"; do
+    grep -q "$words" page.html || fail "the page has no '$words'"
+done
+grep -q "<script\|http" page.html && fail "the page is not of one file"
+run 0 svm train -q -s c_svc --report page.html three.libsvm m.model
+grep -q "Residual over" page.html && fail "a page of residuals that there are none of"
+run 2 svm train --report m.model two.libsvm m.model
+run 5 svm train --report none/page.html two.libsvm m.model
+
 # ---- models both ways ----
 if command -v svm-train >/dev/null; then
     svm-train -q -t 4 values.libsvm theirs.model
@@ -116,6 +133,43 @@ says err "--memory"
 run 3 svm train --memory 1M large.libsvm none.model
 [ ! -e none.model ] || fail "a refused training leaves a model"
 
+# ---- the same model for several processes ----
+for ranks in 2 3; do
+    for data in "large.libsvm" "three.libsvm" "-a oaa three.libsvm" "-l implicit large.libsvm"; do
+        # shellcheck disable=SC2086
+        run 0 svm train --json -e 1e-8 $data alone.model
+        want_ranks=$(sha)
+        rm -f ranks.model
+        pids=
+        for rank in $(seq 1 $((ranks - 1))); do
+            # shellcheck disable=SC2086
+            "$STINT" svm train -q -e 1e-8 --net-root @svm$$ --net-ranks $ranks --net-rank "$rank" \
+                $data none.model >rank.out 2>rank.err &
+            pids="$pids $!"
+        done
+        # shellcheck disable=SC2086
+        run 0 svm train --json -e 1e-8 --net-root @svm$$ --net-ranks $ranks $data ranks.model
+        for pid in $pids; do wait "$pid" || fail "a rank fails: $(cat rank.err)"; done
+        [ "$(sha)" = "$want_ranks" ] || fail "$ranks ranks change the model of $data"
+        [ ! -e none.model ] || fail "rank 1 writes a model"
+    done
+done
+
+# ---- predictions within a budget: fewer threads, the same answers ----
+run 0 svm predict -j 3 --json large.libsvm l.model want --values want.npy
+peak=$($python -c 'import json; print(json.load(open("out"))["planned_peak_bytes"])')
+for less in 0 1000000 1800000; do
+    run 0 svm predict -j 3 --json --memory $((peak - less)) large.libsvm l.model got \
+        --values got.npy
+    cmp -s want got && cmp -s want.npy got.npy || fail "a budget changes answers"
+    nm "$STINT" 2>/dev/null | grep -q __asan_init ||
+        json "j['peak_rss_bytes'] <= $((peak - less))"
+done
+run 3 svm predict --memory $((peak - 2400000)) large.libsvm l.model got
+says err "--memory"
+run 3 svm predict --memory 2M large.libsvm l.model none
+[ ! -e none ] || fail "a refused prediction leaves answers"
+
 # ---- sparse rows stay sparse: 2,000 x 100,000 would be 1.6 GB ----
 run 0 svm train --json -g 0.01 wide.libsvm w.model
 nm "$STINT" 2>/dev/null | grep -q __asan_init || json 'j["peak_rss_bytes"] < 150e6'
@@ -162,16 +216,9 @@ absent() { # STATUS WORDS ARGUMENT...: refused by a sentence of its own
     says err "$words"
     grep -q "unknown flag" err && fail "stint $*: an absent option is told as mistyped"
 }
-for option in "--precision float" "--report r.html" "--net-ranks 2"; do
-    # shellcheck disable=SC2086
-    absent 8 "not there yet" svm train $option two.libsvm none.model
-    # shellcheck disable=SC2086
-    absent 8 "not there yet" svm plan $option two.libsvm
-done
-absent 8 "decision values" svm predict -b 1 test.libsvm m.model answers
-absent 8 "not there yet" svm predict --memory 60M test.libsvm m.model answers
-absent 8 "not there yet" svm scale -y 0 1 two.libsvm
-absent 8 "not there yet" svm grid two.libsvm
+absent 8 "not there yet" svm train --precision float two.libsvm none.model
+absent 8 "not there yet" svm plan --precision float two.libsvm
+absent 8 "not there yet" svm plan --net-ranks 2 two.libsvm
 run 1 svm train -e 1e-12 -i 2 two.libsvm none.model
 says err "after 2 iterations"
 run 1 svm train -t sigmoid -g 5 two.libsvm none.model
@@ -193,8 +240,14 @@ run 2 svm scale -l 1 -u 1 two.libsvm
 printf 'x\n0 1\n2 1\n' >bad.range
 run 4 svm scale -r bad.range two.libsvm
 says err "bad.range:3"
+printf 'y\n0 1\n1 0\nx\n0 1\n' >bad.range
+run 4 svm scale -r bad.range two.libsvm
+says err "bad.range:3"
+printf 'y\n0 1\n0 1\n' >bad.range
+run 4 svm scale -r bad.range two.libsvm
+says err "a line 'x'"
 printf 'y\n0 1\n0 1\nx\n0 1\n' >bad.range
-run 8 svm scale -r bad.range two.libsvm
+run 0 svm scale -r bad.range two.libsvm
 
 # ---- tables there and back ----
 run 0 data table words.arff --out words.libsvm
@@ -212,7 +265,7 @@ says err "count from 0"
 # ---- the example of the page ----
 mkdir example
 sed -n '/svm example/,/<!-- end/s/^    stint //p' "$STINT_SOURCE/docs/svm.md" >commands
-[ "$(wc -l <commands)" -eq 9 ] || fail "docs/svm.md has another number of commands"
+[ "$(wc -l <commands)" -eq 13 ] || fail "docs/svm.md has another number of commands"
 cd example || exit 1
 while read -r line; do
     # shellcheck disable=SC2086
