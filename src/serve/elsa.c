@@ -378,7 +378,7 @@ static sti_serve_batch *collect(sti_scheduler *s, int size, double now, double *
     sti_query *head = s->first;
     const int model = head->model, most = most_merged(s, size, model);
     int images = 0;
-    for (const sti_query *q = head; q; q = q->next)
+    for (const sti_query *q = head; q && images < most; q = q->next)
         images += q->model == model ? q->batch : 0;
     if (images < most && now < head->arrival_s + s->desc.batch_delay_s) {
         *wake_s = head->arrival_s + s->desc.batch_delay_s;
@@ -397,12 +397,12 @@ static sti_serve_batch *collect(sti_scheduler *s, int size, double now, double *
             continue;
         }
         *link = q->next;
+        if (!q->next)
+            s->last = link;
         join_batch(batch, q);
         if (batch->images >= most)
             break;
     }
-    for (s->last = &s->first; *s->last;)
-        s->last = &(*s->last)->next;
     return batch;
 }
 
