@@ -76,19 +76,20 @@ typedef struct stint_serve_desc {
 
 /** What came of all requests for inference: together they are those that were sent. */
 typedef struct stint_serve_result {
-    /* Answered; refused at once, as they would have been late or the server had no room;
-     * given up while they waited, as their time had gone by; wrong, or left alone. */
+    /* Answered; refused at once, as they would have been late or the server had no
+     * room; given up while they waited, as their time had gone by; wrong, or left
+     * alone. */
     int64_t served, rejected, late, failed;
     /* Resident memory of the process at its highest, as it was announced and as it
      * was. */
     size_t planned_peak_bytes, peak_rss_bytes;
 } stint_serve_result;
 
-/** Serve until stint_stop(), then drain. STINT_OK: all that was taken has been answered;
- * STINT_E_TERMINATED: drain_s was too short. STINT_E_USAGE, STINT_E_INPUT: what is
- * wrong with the description, a model or a file; STINT_E_BUDGET: memory_bytes, or the
- * SLA for the largest batch, cannot be kept; STINT_E_IO: the address; STINT_E_UNSUPPORTED:
- * a text model, or no libmicrohttpd. One call at a time. */
+/** Serve until stint_stop(), then drain. STINT_OK: all that was taken has been
+ * answered; STINT_E_TERMINATED: drain_s was too short. STINT_E_USAGE, STINT_E_INPUT:
+ * what is wrong with the description, a model or a file; STINT_E_BUDGET: memory_bytes,
+ * or the SLA for the largest batch, cannot be kept; STINT_E_IO: the address;
+ * STINT_E_UNSUPPORTED: a text model, or no libmicrohttpd. One call at a time. */
 STINT_API stint_status stint_serve(const stint_serve_desc *desc,
                                    stint_serve_result *result_out);
 

@@ -86,9 +86,6 @@ void sti_workers_wake(sti_server *server, int partition);
 void sti_server_handle(void *user, sti_http_request *request);
 void sti_server_finish(void *user, sti_http_request *request);
 void sti_server_forget(void *user, sti_http_request *request);
-/* How a request ends: its status, its answer follows. Locked; the caller then calls
- * sti_http_answer without the lock. */
-void sti_pending_end(sti_pending *pending, int status);
 
 /* ---- what others see (server_pages.c) ---- */
 
@@ -96,6 +93,11 @@ void sti_server_metrics(sti_server *server, sti_text *out); /* Prometheus; locke
 void sti_server_page(sti_server *server, sti_text *out);    /* HTML; locked */
 void sti_server_explain(const sti_server *server, sti_text *out);
 
+/* ---- the end of a request (server_end.c) ---- */
+
+/* Its status; its answer follows. Locked; the caller then calls sti_http_answer without
+ * the lock. */
+void sti_pending_end(sti_pending *pending, int status);
 /* Seconds of the clock that deadlines are of. */
 double sti_server_now(void);
 

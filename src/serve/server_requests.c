@@ -31,35 +31,6 @@ static void answer_failure(sti_http_request *r, int status)
 
 /* ---- the end of a request for inference ---- */
 
-static void count(sti_pending *p, int status)
-{
-    sti_serve_counts *c = &p->server->counts[p->query.model];
-    const double latency = p->done_s - p->query.arrival_s;
-    int range = 0;
-    c->rejected += status == 429 || status == 503;
-    c->late += status == 504;
-    c->failed += status >= 400 && status != 429 && status != 503 && status != 504;
-    if (status != 200)
-        return;
-    while (range < STI_SERVE_RANGES - 1 && latency > 1e-3 * (double)(1 << range))
-        range++;
-    c->served++;
-    c->images += p->query.batch;
-    c->range[range]++;
-    c->latency_s += latency;
-    c->queue_s += p->begun_s - p->query.arrival_s;
-    c->compute_s += p->done_s - p->begun_s;
-}
-
-void sti_pending_end(sti_pending *pending, int status)
-{
-    sti_server *s = pending->server;
-    pending->http->status = status;
-    count(pending, status);
-    s->in_flight--;
-    s->in_flight_bytes -= pending->bytes;
-}
-
 static void answer_infer(const sti_pending *p, sti_http_request *r)
 {
     const bool binary = p->infer.binary[STI_OUTPUT_PROBABILITIES] ||
@@ -129,7 +100,7 @@ static int offer(sti_server *s, sti_pending *p)
         sti_scheduler_offer(s->scheduler, &p->query, sti_server_now(), &partition);
     if (st != STINT_OK) {
         p->begun_s = p->done_s = sti_server_now();
-        sti_pending_end(p, st == STINT_E_BUDGET ? 429 : 503);
+        sti_pending_end(p, st == STINT_E_BUDGET ? 429 : 500);
         return p->http->status;
     }
     sti_http_wait(p->http);
@@ -159,6 +130,8 @@ static void submit(sti_server *s, sti_pending *p, sti_http_request *r)
     (void)pthread_mutex_unlock(&s->lock);
     if (status == 429)
         answer_too_late(p, r);
+    else if (status == 500)
+        answer_failure(r, 500);
     else if (status == 503)
         answer_error(r, 503, "the server is shutting down");
     else if (status == 507)

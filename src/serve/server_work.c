@@ -4,16 +4,10 @@
 #include <string.h>
 #include <time.h>
 
-#include "base/clock.h"
 #include "base/fail.h"
 #include "base/finite.h"
 #include "base/memory.h"
 #include "serve/server.h"
-
-double sti_server_now(void)
-{
-    return (double)sti_clock_ns() * 1e-9;
-}
 
 /* ---- one batch ---- */
 

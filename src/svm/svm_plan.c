@@ -64,8 +64,6 @@ stint_status sti_svm_classes_of(const sti_table *table, int32_t *class_of,
 
 /* ---- what it takes ---- */
 
-const char *const sti_svm_libraries[] = {"ld-", "libc.", "libm.", NULL};
-
 /* The mean of K's diagonal over that of D; what the preconditioner goes by. */
 static stint_status measure_ratio(const sti_svm_train_desc *d, sti_svm_plan *plan)
 {
