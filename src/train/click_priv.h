@@ -6,6 +6,7 @@
 #include "train/project.h"
 
 struct sti_run;
+struct stint_recipe;
 
 /* The word of this kind that takes a target, or NULL. */
 const sti_scheme_word *sti_click_word(const sti_projection *p, const sti_target *t,

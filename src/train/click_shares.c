@@ -141,8 +141,8 @@ typedef struct trial {
     char *work;                      /* a block of parameters */
     float *stays;                    /* of the largest target */
     double *bits;                    /* of each value of the graph */
-    /* Of the last measurement: bytes, ms, or a share of the dense network's ms in the
-     * same rounds, of the whole and of each layer. */
+    /* What the last measurement gave: bytes, ms, or a share of the dense network's ms
+     * in the same rounds, of the whole and of each layer. */
     double whole, part[STI_SCHEME_TARGETS];
     double ms, base_ms;
 } trial;
