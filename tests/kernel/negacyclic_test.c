@@ -227,7 +227,8 @@ static void one_by_one_gives_the_same_bits(void **state)
 static void digits_of_one_are_those_of_a_lane(void **state)
 {
     enum { N = 32, LEVELS = 2, BITS = 9, COLS = 6 };
-    uint32_t x[8 * N] = {0}, apart[8 * N];
+    _Alignas(64) uint32_t x[8 * N] = {0};
+    uint32_t apart[8 * N];
     int32_t one[2 * 8 * N + 8] = {0}, by[8], digit[LEVELS * 8 * N];
     (void)state;
     for (int isa = STI_ISA_REF; isa <= STI_ISA_AVX512; isa++) {

@@ -19,7 +19,7 @@ void sti_torus_rotate_digits(int64_t n, int levels, int bits, const uint32_t *x,
 /* The same of the `cols` polynomials of one ciphertext, which lie in lanes 0 .. cols -
  * 1 of x [n][8] and rotate by one amount: digit_out [groups][n][8], level l of column c
  * at the group and lane that sti_negacyclic_product_one() (kernel/fft) names. Lanes
- * that none has become 0 if x is 0 from lane cols on. */
+ * that none has become 0 if x is 0 from lane cols on. x is aligned to 32 bytes. */
 void sti_torus_rotate_digits_one(int64_t n, int levels, int bits, int cols,
                                  const uint32_t *x, int32_t by, int32_t *digit_out);
 
