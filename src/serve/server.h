@@ -30,7 +30,7 @@ typedef struct sti_worker {
     int first_cpu;    /* of the server's list */
     sti_runner *runner;
     pthread_t thread;
-    bool begun;
+    bool begun, running; /* running: a batch is under way; locked */
     pthread_cond_t wake;
     int64_t batches, images;
     double busy_s;
@@ -56,9 +56,14 @@ struct sti_server {
     sti_served model[STI_SERVE_MODELS];
     sti_serve_tables tables;
     sti_serve_plan plan;
+    /* Models' files: read by the connections' thread, replaced by a reload. Taken
+     * before the lock. */
+    pthread_rwlock_t files;
     /* What follows is guarded by the lock while serving. */
     pthread_mutex_t lock;
-    bool locked; /* the lock was made */
+    bool locked;                              /* the locks were made */
+    bool paused;                              /* nothing new is taken: weights change */
+    sti_http_request *load[STI_SERVE_MODELS]; /* who asked to load the model anew */
     sti_scheduler *scheduler;
     sti_worker *worker; /* [workers] */
     int workers;
@@ -73,6 +78,10 @@ struct sti_server {
 stint_status sti_server_prepare(sti_server *server, const stint_serve_desc *desc);
 stint_status sti_server_run(sti_server *server, stint_serve_result *result_out);
 void sti_server_fini(sti_server *server);
+
+/* All models, or those that were asked for over HTTP, from their files again
+ * (server_reload.c). On the thread that made the server. */
+void sti_server_reload(sti_server *server, bool all);
 
 /* ---- workers (server_work.c) ---- */
 

@@ -53,6 +53,31 @@ end 0
 grep -qE '__(asan|tsan)_init' "$STINT" ||
     json 'j["peak_rss_bytes"] <= j["planned_peak_bytes"] <= 200 * 2**20'
 
+# ---- new weights while it serves: whole, or the old ones stay ----
+run 0 train a.ini --data g --out new --seed 5 -q
+cp -r r live
+serve m=live --sla 2s --listen 127.0.0.1:0 --batch-max 16
+version() { curl -s "http://$(cat address)/v2/models/m" | $python -c 'import json,sys; print(json.load(sys.stdin)["versions"][0])'; }
+if command -v curl >/dev/null; then
+    old=$(version)
+    load() { curl -s -o "$work/loaded" -w '%{http_code}' -X POST "http://$(cat address)/v2/repository/models/m/load"; }
+    client crowd &
+    cp new/model.safetensors live/next && mv live/next live/model.safetensors
+    wait $!
+    [ "$(load)" = 200 ] || fail "load: $(cat loaded)"
+    new=$(version)
+    [ "$old" != "$new" ] || fail "the version stays"
+    head -c 2000 new/model.safetensors >live/model.safetensors
+    [ "$(load)" = 400 ] || fail "a damaged file was loaded: $(cat loaded)"
+    [ "$(version)" = "$new" ] || fail "a damaged file changed the version"
+    cp r/model.safetensors live/model.safetensors
+    kill -HUP $server
+    for _ in $(seq 100); do [ "$(version)" = "$old" ] && break; sleep 0.05; done
+    [ "$(version)" = "$old" ] || fail "SIGHUP loads nothing"
+    client answers
+fi
+end 0
+
 # ---- load, and more of it than there is time for ----
 serve m=r --sla 300ms --listen 127.0.0.1:0 --tables-out tables.json
 run 0 bench serve --url "http://$(cat address)" --arrivals poisson:100 --batch 3 --duration 1s --json
