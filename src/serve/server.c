@@ -129,6 +129,7 @@ stint_status sti_server_run(sti_server *server, stint_serve_result *result_out)
         st = tell_address(server);
     while (st == STINT_OK && sti_stop_asked() == STINT_OK) {
         sti_server_reload(server, sti_stop_take_save());
+        st = sti_server_watch(server);
         rest(20);
     }
     sti_stop_clear();

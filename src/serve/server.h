@@ -56,8 +56,8 @@ struct sti_server {
     sti_served model[STI_SERVE_MODELS];
     sti_serve_tables tables;
     sti_serve_plan plan;
-    /* Models' files: read by the connections' thread, replaced by a reload. Taken
-     * before the lock. */
+    /* Models' files and the scheduler: used by the connections' thread, replaced by a
+     * reload and by another cut. Taken before the lock. */
     pthread_rwlock_t files;
     /* What follows is guarded by the lock while serving. */
     pthread_mutex_t lock;
@@ -68,6 +68,10 @@ struct sti_server {
     sti_worker *worker; /* [workers] */
     int workers;
     sti_serve_counts counts[STI_SERVE_MODELS];
+    /* Batches that were asked for of late, by their images less one. */
+    double seen[STI_SERVE_MODELS][STI_SERVE_BATCH];
+    double looked_s; /* when it was last looked whether they are as expected */
+    int64_t recuts;  /* how often the machine was cut anew */
     int64_t in_flight;
     size_t in_flight_bytes, in_flight_most;
     bool draining, stopping;
@@ -82,6 +86,10 @@ void sti_server_fini(sti_server *server);
 /* All models, or those that were asked for over HTTP, from their files again
  * (server_reload.c). On the thread that made the server. */
 void sti_server_reload(sti_server *server, bool all);
+
+/* Now and then: is another cut better for what comes now (server_recut.c)? Likewise.
+ * After a failure no partition works. */
+stint_status sti_server_watch(sti_server *server);
 
 /* ---- workers (server_work.c) ---- */
 

@@ -94,6 +94,7 @@ static int offer(sti_server *s, sti_pending *p)
     int partition;
     if (s->draining)
         return 503;
+    s->seen[p->query.model][p->query.batch - 1]++;
     if (s->in_flight_bytes + p->bytes > s->in_flight_most)
         return 507; /* told as 503, with other words */
     s->in_flight++;

@@ -91,6 +91,26 @@ end 0
 run 0 serve m=r --sla 300ms --tables tables.json --explain
 run 6 bench serve --url http://127.0.0.1:9 --requests 1
 
+# ---- other batches than expected: another cut, nothing lost ----
+if [ "$(nproc)" -ge 2 ] && $python -c 'import ctypes; ctypes.CDLL("libglpk.so.40")' 2>/dev/null; then
+    cat >drift.json <<'END'
+{"format":"stint-serve-tables","units":2,"legal":"any","models":[{"name":"m","sla_s":1,
+"sizes":[1,2],"batches":[1,16],"p50_s":[[0.010,0.16],[0.009,0.06]],"p95_s":[[0.010,0.16],[0.009,0.06]]}]}
+END
+    printf '0,1\n1,1\n' >ones.csv
+    serve m=r --sla 1s --listen 127.0.0.1:0 -j 2 --batch-max 16 --tables drift.json --traffic ones.csv
+    grep -c . address >/dev/null
+    metric() { $python -c 'import sys,urllib.request as u
+for l in u.urlopen("http://" + sys.argv[1] + "/metrics").read().decode().splitlines():
+    if l.startswith(sys.argv[2] + " "): print(int(float(l.split()[1])))' "$(cat address)" "$1"; }
+    [ "$(metric stint_recuts_total)" = 0 ] || fail "cut anew before anything came"
+    run 0 bench serve --url "http://$(cat address)" --arrivals poisson:100 --batch 16 --duration 4s --json
+    json 'j["failed"] == 0 and j["late"] == 0 and j["served"] + j["rejected"] == j["sent"]'
+    [ "$(metric stint_recuts_total)" -ge 1 ] || fail "large batches, the same cut"
+    client answers
+    end 0
+fi
+
 # ---- simulations ----
 cat >two.json <<'END'
 {"format":"stint-serve-tables","units":14,"legal":"any","models":[{"name":"m","sla_s":0.05,
