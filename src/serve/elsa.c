@@ -503,3 +503,22 @@ bool sti_scheduler_withdraw(sti_scheduler *s, sti_query *query)
     s->waiting -= found;
     return found;
 }
+
+sti_query *sti_scheduler_withdraw_all(sti_scheduler *s)
+{
+    sti_query *all = s->first;
+    s->first = NULL;
+    s->last = &s->first;
+    for (int p = 0; p < s->partitions; p++) {
+        partition *part = &s->partition[p];
+        while (part->queue) {
+            sti_serve_batch *batch = part->queue;
+            part->queue = batch->next;
+            batch->last->next = all;
+            all = batch->first;
+            give_back(s, batch);
+        }
+    }
+    s->waiting = 0;
+    return all;
+}

@@ -42,7 +42,8 @@ typedef struct sti_pending {
     sti_http_request *http;
     sti_query query;
     sti_infer_request infer;
-    size_t bytes; /* that it counts for */
+    size_t bytes; /* that it counts for until its answer is sent */
+    bool counted; /* among the bytes that are in flight */
     double begun_s, done_s;
 } sti_pending;
 
@@ -56,6 +57,8 @@ struct sti_server {
     sti_served model[STI_SERVE_MODELS];
     sti_serve_tables tables;
     sti_serve_plan plan;
+    sti_infer_limits limits;
+    size_t in_flight_most, bodies_most; /* bytes */
     /* What follows is guarded by the lock while serving. */
     pthread_mutex_t lock;
     bool locked; /* the lock was made */
@@ -64,8 +67,9 @@ struct sti_server {
     int workers;
     sti_serve_counts counts[STI_SERVE_MODELS];
     int64_t in_flight;
-    size_t in_flight_bytes, in_flight_most;
-    bool draining, stopping;
+    size_t in_flight_bytes;
+    _Atomic bool draining; /* read without the lock, too */
+    bool stopping;
     sti_http *http;
 };
 
