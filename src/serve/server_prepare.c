@@ -18,7 +18,7 @@
 #define IN_FLIGHT_LEAST ((size_t)1 << 20)
 /* An encoded image may take as much as a body, and so much at least. */
 #define DECODE_LEAST ((size_t)16 << 20)
-/* Of a connection: libmicrohttpd's pool and its own. */
+/* A connection has the pool of libmicrohttpd, and its own. */
 #define CONNECTION_BYTES ((size_t)34 << 10)
 
 /* ---- options ---- */
