@@ -33,6 +33,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                               .width = 2,
                               .channels = 3,
                               .classes = 2};
+    const sti_infer_limits limits = {.batch_most = 4, .decode_bytes = 1 << 20};
     sti_infer_request request;
     int status = 0;
     if (!file.recipe &&
@@ -47,8 +48,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         exit(1);
     memcpy(body, data + 1, bytes);
     body[bytes] = '\0';
-    if (sti_infer_request_parse(&model, 4, body, bytes, json, data[0] == 255, &request,
-                                &status) == STINT_OK)
+    if (sti_infer_request_parse(&model, &limits, body, bytes, json, data[0] == 255,
+                                &request, &status) == STINT_OK)
         check(&request);
     else if (status < 400 || status > 599)
         exit(1);

@@ -5,6 +5,7 @@
 #ifdef STINT_HAVE_MICROHTTPD
 #include <errno.h>
 #include <microhttpd.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -36,7 +37,9 @@ struct sti_http {
     sti_http_desc desc;
     sti_http_listener listener;
     struct MHD_Daemon *daemon;
-    bool quiet; /* no new connections: the listening socket is ours again */
+    atomic_bool quiet;   /* no new connections: the listening socket is ours again */
+    size_t bodies_bytes; /* that are held now; the connections' thread's */
+    atomic_llong open;   /* handed over and not over */
 };
 
 /* What a request is to this file. */
@@ -45,7 +48,7 @@ typedef struct exchange {
     sti_http *http;
     struct MHD_Connection *connection;
     size_t capacity;
-    bool handed, waits, too_large;
+    bool handed, waits;
 } exchange;
 
 static stint_status load_mhd(mhd_calls *m)
@@ -78,7 +81,7 @@ static enum MHD_Result send_answer(exchange *e)
     char number[32];
     struct MHD_Response *response =
         m->response(r->answer.length, r->answer.data ? r->answer.data : nothing,
-                    MHD_RESPMEM_MUST_COPY);
+                    MHD_RESPMEM_PERSISTENT); /* the exchange outlives it */
     if (!response)
         return MHD_NO;
     (void)m->header(response, "Content-Type", r->type ? r->type : "application/json");
@@ -92,16 +95,11 @@ static enum MHD_Result send_answer(exchange *e)
         snprintf(number, sizeof number, "%zu", r->header_bytes);
         (void)m->header(response, "Inference-Header-Content-Length", number);
     }
+    if (e->http->quiet) /* whoever asks again is to find another server */
+        (void)m->header(response, "Connection", "close");
     const enum MHD_Result sent = m->queue(e->connection, (unsigned)r->status, response);
     m->destroy(response);
     return sent;
-}
-
-static enum MHD_Result refuse(exchange *e, int status, const char *words)
-{
-    e->request.status = status;
-    sti_text_printf(&e->request.answer, "{\"error\":\"%s\"}", words);
-    return send_answer(e);
 }
 
 void sti_http_wait(sti_http_request *request)
@@ -123,7 +121,10 @@ bool sti_http_left(const sti_http_request *request)
     const union MHD_ConnectionInfo *info =
         e->http->mhd.info(e->connection, MHD_CONNECTION_INFO_CONNECTION_FD);
     char byte;
-    return info && recv(info->connect_fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
+    if (!info)
+        return false;
+    const ssize_t count = recv(info->connect_fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+    return count == 0 || (count < 0 && errno == ECONNRESET);
 }
 
 const char *sti_http_header(const sti_http_request *request, const char *name)
@@ -146,25 +147,55 @@ static exchange *begin(sti_http *http, struct MHD_Connection *connection)
     return e;
 }
 
-/* A part of the body; what is too large is read to its end and then refused, for an
- * answer before that would be lost with the connection. */
+void sti_http_drop_body(sti_http_request *request)
+{
+    exchange *e = request->http;
+    e->http->bodies_bytes -= request->body_bytes;
+    sti_free(request->body);
+    request->body = NULL;
+    request->body_bytes = e->capacity = 0;
+}
+
+/* A body that is refused is read to its end all the same, for an answer before that
+ * would be lost with the connection. */
+static void refuse(exchange *e, int status)
+{
+    e->request.refused = status;
+    sti_http_drop_body(&e->request);
+}
+
+static bool make_room(exchange *e, size_t bytes)
+{
+    const size_t most = e->http->desc.max_body_bytes;
+    const size_t room = 2 * bytes + 4096;
+    if (bytes <= e->capacity)
+        return true;
+    const size_t capacity = room < most ? room : most + 1;
+    char *more = sti_realloc(e->request.body, capacity, "body of a request");
+    if (!more)
+        return false;
+    e->request.body = more;
+    e->capacity = capacity;
+    return true;
+}
+
+/* A part of the body. */
 static void take_body(exchange *e, const char *bytes, size_t count)
 {
     sti_http_request *r = &e->request;
-    if (count > e->http->desc.max_body_bytes - r->body_bytes)
-        e->too_large = true;
-    if (e->too_large)
+    sti_http *http = e->http;
+    if (r->refused)
         return;
-    if (r->body_bytes + count + 1 > e->capacity) {
-        const size_t capacity = 2 * (r->body_bytes + count) + 4096;
-        char *more = sti_realloc(r->body, capacity, "body of a request");
-        if (!more) {
-            e->too_large = true;
-            return;
-        }
-        r->body = more;
-        e->capacity = capacity;
+    if (count > http->desc.max_body_bytes - r->body_bytes) {
+        refuse(e, 413);
+        return;
     }
+    if (count > http->desc.bodies_most_bytes - http->bodies_bytes ||
+        !make_room(e, r->body_bytes + count + 1)) {
+        refuse(e, 503);
+        return;
+    }
+    http->bodies_bytes += count;
     memcpy(r->body + r->body_bytes, bytes, count);
     r->body_bytes += count;
     r->body[r->body_bytes] = '\0';
@@ -187,10 +218,9 @@ static enum MHD_Result access_handler(void *user, struct MHD_Connection *connect
         *count = 0;
         return MHD_YES;
     }
-    if (e->too_large)
-        return refuse(e, 413, "the body is too large; see --max-body");
     if (!e->handed) {
         e->handed = true;
+        atomic_fetch_add(&http->open, 1);
         e->request.method = method;
         e->request.path = url;
         http->desc.handle(http->desc.user, &e->request);
@@ -212,8 +242,10 @@ static void completed(void *user, struct MHD_Connection *connection, void **stat
     if (!e)
         return;
     http->desc.forget(http->desc.user, &e->request);
-    sti_free(e->request.body);
+    sti_http_drop_body(&e->request);
     sti_text_fini(&e->request.answer);
+    if (e->handed)
+        atomic_fetch_sub(&http->open, 1);
     sti_free(e);
     *state = NULL;
 }
@@ -252,9 +284,18 @@ const char *sti_http_address(const sti_http *http)
 
 void sti_http_quiesce(sti_http *http)
 {
-    if (!http->quiet)
-        (void)http->mhd.quiesce(http->daemon);
+    if (http->quiet)
+        return;
     http->quiet = true;
+    (void)http->mhd.quiesce(http->daemon);
+    /* The socket stays open until the daemon's thread has ended; who connects now is
+     * told at once. */
+    (void)shutdown(http->listener.fd, SHUT_RDWR);
+}
+
+int64_t sti_http_open(const sti_http *http)
+{
+    return atomic_load(&http->open);
 }
 
 void sti_http_stop(sti_http *http)
@@ -290,9 +331,20 @@ void sti_http_quiesce(sti_http *http)
     (void)http;
 }
 
+int64_t sti_http_open(const sti_http *http)
+{
+    (void)http;
+    return 0;
+}
+
 void sti_http_stop(sti_http *http)
 {
     (void)http;
+}
+
+void sti_http_drop_body(sti_http_request *request)
+{
+    (void)request;
 }
 
 void sti_http_wait(sti_http_request *request)

@@ -18,6 +18,7 @@ typedef struct sti_http_request {
     char *body;                /* NUL-terminated; sti_alloc'ed, or NULL */
     size_t body_bytes;
     int64_t arrival_ns; /* when its first line was read */
+    int refused;        /* 413, 503: there is no body, and only a refusal is wanted */
     /* The answer, to be filled before it is given. */
     int status;
     const char *type; /* literal, of the content; NULL: application/json */
@@ -32,6 +33,7 @@ typedef struct sti_http_request {
 typedef struct sti_http_desc {
     const char *listen; /* "127.0.0.1:8000", port 0: a free one; "unix:PATH" */
     size_t max_body_bytes;
+    size_t bodies_most_bytes; /* of all requests that are being read, together */
     int max_connections, idle_s;
     /* A complete request. It sets the answer, or calls sti_http_wait and returns; later
      * whoever has done the work calls sti_http_answer. */
@@ -48,8 +50,11 @@ typedef struct sti_http_desc {
 stint_status sti_http_start(const sti_http_desc *desc, sti_http **http_out);
 /* "127.0.0.1:43211" as it came to be. */
 const char *sti_http_address(const sti_http *http);
-/* Take no new connections; those that are open go on. */
+/* Take no new connections, which are refused; those that are open go on. */
 void sti_http_quiesce(sti_http *http);
+/* Requests that were handed over and whose answers are not sent yet. From any thread.
+ */
+int64_t sti_http_open(const sti_http *http);
 /* No request may wait any more. NULL is fine. */
 void sti_http_stop(sti_http *http);
 
@@ -60,6 +65,8 @@ void sti_http_answer(sti_http_request *request);
 /* Has the client closed its end? From any thread, of a request that waits. */
 bool sti_http_left(const sti_http_request *request);
 
+/* The body is not needed any more; in `handle`. */
+void sti_http_drop_body(sti_http_request *request);
 /* A header of the request, or NULL; in `handle`. */
 const char *sti_http_header(const sti_http_request *request, const char *name);
 

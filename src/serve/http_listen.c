@@ -6,15 +6,23 @@
 #include <netinet/in.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #include "base/fail.h"
 #include "base/shown.h"
 
-enum { BACKLOG = 1024 };
+enum { BACKLOG = 1024, PORT_MOST = 65535 };
+
+static bool is_socket(const char *path)
+{
+    struct stat file;
+    return lstat(path, &file) == 0 && S_ISSOCK(file.st_mode);
+}
 
 /* The socket of an earlier server that is gone is replaced; any other file stays. */
 static stint_status listen_path(const char *path, sti_http_listener *l)
@@ -28,7 +36,7 @@ static stint_status listen_path(const char *path, sti_http_listener *l)
     if (l->fd < 0)
         return sti_fail_errno("%s", sti_shown(path));
     if (connect(l->fd, (struct sockaddr *)&name, sizeof name) < 0 &&
-        errno == ECONNREFUSED)
+        errno == ECONNREFUSED && is_socket(path))
         (void)unlink(path);
     (void)close(l->fd);
     l->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -51,7 +59,8 @@ static stint_status split(const char *address, char *host, size_t host_bytes,
         length -= 2;
     }
     if (!colon || length >= host_bytes || !colon[1] ||
-        strspn(colon + 1, "0123456789") != strlen(colon + 1) || strlen(colon + 1) > 5)
+        strspn(colon + 1, "0123456789") != strlen(colon + 1) || strlen(colon + 1) > 5 ||
+        atoi(colon + 1) > PORT_MOST)
         return sti_fail(STINT_E_USAGE,
                         "%s: HOST:PORT or unix:PATH was wanted, 127.0.0.1:8000 for one",
                         sti_shown(address));

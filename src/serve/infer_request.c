@@ -11,7 +11,12 @@
 #include "base/memory.h"
 #include "base/shown.h"
 #include "data/data_section.h"
+#include "media/image.h"
 #include "serve/json_numbers.h"
+
+/* A number of an answer as text, with what a text that grows has to spare; what JSON
+ * may take beside its numbers. */
+enum { TEXT_OF_VALUE = 40, JSON_MOST = 1 << 16 };
 
 static const char *const output_names[STI_OUTPUTS] = {"probabilities", "class",
                                                       "logits"};
@@ -19,7 +24,8 @@ static const char *const output_names[STI_OUTPUTS] = {"probabilities", "class",
 /* A request that is read. */
 typedef struct reader {
     const sti_served *model;
-    int batch_most, status; /* status: HTTP's, of a failure */
+    const sti_infer_limits *limits;
+    int status; /* HTTP's, of a failure */
     char *body;
     size_t json_bytes, bytes, binary_at; /* where the next binary data begins */
     sti_json_numbers numbers;
@@ -42,9 +48,10 @@ static stint_status make_room(reader *r, int64_t batch)
 {
     sti_infer_request *q = r->out;
     const int64_t classes = r->model->classes;
-    if (batch < 1 || batch > r->batch_most)
+    const int most = r->limits->batch_most;
+    if (batch < 1 || batch > most)
         return sti_fail(STINT_E_INPUT, "a batch of %" PRId64 ": 1 to %d were wanted",
-                        batch, r->batch_most);
+                        batch, most);
     q->batch = (int)batch;
     q->pixels =
         sti_alloc_array(batch * image_values(r->model), sizeof *q->pixels, "request");
@@ -78,7 +85,35 @@ static stint_status check_values(const float *x, int64_t count, bool bytes)
     return STINT_OK;
 }
 
+size_t sti_infer_request_bytes(const sti_infer_request *q)
+{
+    const size_t classes = (size_t)q->model->classes, batch = (size_t)q->batch;
+    size_t values = (size_t)image_values(q->model) + 2 * classes;
+    for (int o = 0; o < STI_OUTPUTS; o++)
+        if (q->wanted[o])
+            values += (o == STI_OUTPUT_CLASS ? 2 : classes) *
+                      (q->binary[o] ? 2 : TEXT_OF_VALUE / sizeof(float));
+    return batch * values * sizeof(float);
+}
+
 /* ---- images ---- */
+
+/* A small file may hold a picture of any size. */
+static stint_status check_decoding(reader *r, const uint8_t *stored, size_t bytes)
+{
+    sti_image_info info;
+    const int colour = r->model->channels == 3;
+    if (sti_image_probe(stored, bytes, true, &info) != 1)
+        return STINT_OK; /* the decoder says what is wrong with it */
+    const size_t takes = info.buffer_bytes[colour] + info.library_bytes;
+    if (takes <= r->limits->decode_bytes)
+        return STINT_OK;
+    r->status = 413;
+    return sti_fail(STINT_E_INPUT,
+                    "an image of %" PRId64 " x %" PRId64
+                    " pixels takes %zu bytes to decode; at most %zu (--max-body)",
+                    info.width, info.height, takes, r->limits->decode_bytes);
+}
 
 static stint_status decode(reader *r, const uint8_t *stored, size_t bytes, int number)
 {
@@ -86,11 +121,11 @@ static stint_status decode(reader *r, const uint8_t *stored, size_t bytes, int n
     const int64_t count = image_values(m);
     float *x = r->out->pixels + number * count;
     uint8_t *pixels = sti_alloc_array(count, 1, "request");
-    stint_status st = STINT_E_MEMORY;
-    if (pixels)
+    stint_status st = pixels ? check_decoding(r, stored, bytes) : STINT_E_MEMORY;
+    if (st == STINT_OK)
         st = sti_data_decode_image(stored, bytes, sti_recipe_fit(m->file->recipe),
                                    m->height, m->width, m->channels, pixels);
-    if (st == STINT_E_INPUT)
+    if (st == STINT_E_INPUT && r->status == 400)
         r->status = 422;
     for (int64_t i = 0; st == STINT_OK && i < count; i++)
         x[i] = (float)pixels[i];
@@ -285,10 +320,17 @@ static stint_status read_json(reader *r)
     const char kept = *end;
     size_t bytes = r->json_bytes;
     stint_status st = sti_json_take_numbers(
-        r->body, &bytes, (int64_t)r->batch_most * image_values(r->model), &r->numbers);
+        r->body, &bytes, (int64_t)r->limits->batch_most * image_values(r->model),
+        &r->numbers);
     *end = kept; /* what is behind the JSON stays as it is */
     if (st != STINT_OK)
         return st;
+    /* A tree of JSON takes many times its text. */
+    if (bytes > JSON_MOST) {
+        r->status = 413;
+        return sti_fail(STINT_E_INPUT, "%zu bytes of JSON beside data: at most %d",
+                        bytes, JSON_MOST);
+    }
     json_t *root = json_loadb(r->body, bytes, JSON_REJECT_DUPLICATES, &error);
     if (!json_is_object(root)) {
         json_decref(root);
@@ -302,14 +344,15 @@ out:
     return st;
 }
 
-stint_status sti_infer_request_parse(const sti_served *model, int batch_most,
-                                     char *body, size_t bytes, size_t json_bytes,
-                                     bool image, sti_infer_request *request_out,
+stint_status sti_infer_request_parse(const sti_served *model,
+                                     const sti_infer_limits *limits, char *body,
+                                     size_t bytes, size_t json_bytes, bool image,
+                                     sti_infer_request *request_out,
                                      int *http_status_out)
 {
     stint_status st;
     reader r = {.model = model,
-                .batch_most = batch_most,
+                .limits = limits,
                 .status = 400,
                 .body = body,
                 .json_bytes = json_bytes,

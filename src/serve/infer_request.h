@@ -26,14 +26,24 @@ typedef struct sti_infer_request {
     float *probabilities, *logits;
 } sti_infer_request;
 
+/* What a request may ask for. */
+typedef struct sti_infer_limits {
+    int batch_most;
+    size_t decode_bytes; /* of an encoded image: its pixels, and what decoding takes */
+} sti_infer_limits;
+
 /* body [bytes], NUL-terminated, is overwritten. json_bytes: of the JSON before binary
  * data; bytes: there is none. image: the body is an image file. *http_status_out: of a
  * failure, whose words are recorded. */
-stint_status sti_infer_request_parse(const sti_served *model, int batch_most,
-                                     char *body, size_t bytes, size_t json_bytes,
-                                     bool image, sti_infer_request *request_out,
+stint_status sti_infer_request_parse(const sti_served *model,
+                                     const sti_infer_limits *limits, char *body,
+                                     size_t bytes, size_t json_bytes, bool image,
+                                     sti_infer_request *request_out,
                                      int *http_status_out);
 void sti_infer_request_fini(sti_infer_request *request); /* a zeroed one is fine */
+
+/* What it takes until its answer is sent, the answer's text among it. */
+size_t sti_infer_request_bytes(const sti_infer_request *request);
 
 /* The answer as a body; *header_bytes_out: of the JSON where binary data follows, else
  * 0. */

@@ -43,7 +43,10 @@ typedef struct lane {
     CURL *handle;
     double sent_s; /* when it was due */
     struct curl_slist *headers;
-    struct lane *next; /* of those that are free */
+    const sti_text *head; /* the body: a head, and bytes of noise behind it */
+    const uint8_t *noise;
+    size_t noise_bytes, at; /* at: of the body, what is sent already */
+    struct lane *next;      /* of those that are free */
 } lane;
 
 typedef struct client {
@@ -56,7 +59,7 @@ typedef struct client {
     char url[1024], model[STI_SERVE_NAME];
     double sla_s;
     int64_t values; /* of an image */
-    uint8_t *body;  /* noise behind room for a head */
+    uint8_t *body;  /* noise, for the images of all requests */
     sti_text *head; /* [batch_most]: JSON before so many images */
     int batch_most;
     double *latency_s; /* [room] of those served */
@@ -212,6 +215,37 @@ static stint_status make_bodies(client *c, const int64_t shape[3])
 
 /* ---- requests ---- */
 
+/* The body comes from where all requests have it, so that thousands that are under way
+ * take no memory. */
+static size_t read_body(char *out, size_t each, size_t count, void *user)
+{
+    lane *l = user;
+    const size_t head = l->head->length, all = head + l->noise_bytes;
+    size_t room = each * count, done = 0;
+    while (room > 0 && l->at < all) {
+        const size_t end = l->at < head ? head : all;
+        const size_t bytes = end - l->at < room ? end - l->at : room;
+        memcpy(out + done,
+               l->at < head ? l->head->data + l->at
+                            : (const char *)l->noise + (l->at - head),
+               bytes);
+        l->at += bytes;
+        done += bytes;
+        room -= bytes;
+    }
+    return done;
+}
+
+/* A connection that was kept alive may have been closed: the body is sent again. */
+static int seek_body(void *user, curl_off_t offset, int origin)
+{
+    lane *l = user;
+    if (origin != SEEK_SET || offset < 0)
+        return CURL_SEEKFUNC_FAIL;
+    l->at = (size_t)offset;
+    return CURL_SEEKFUNC_OK;
+}
+
 static lane *take_lane(client *c)
 {
     lane *l = c->free;
@@ -232,29 +266,33 @@ static lane *take_lane(client *c)
     (void)c->curl.set(l->handle, CURLOPT_TCP_NODELAY, 1L);
     (void)c->curl.set(l->handle, CURLOPT_WRITEFUNCTION, drop_text);
     (void)c->curl.set(l->handle, CURLOPT_PRIVATE, l);
+    if (c->desc->raw)
+        return l;
+    (void)c->curl.set(l->handle, CURLOPT_POST, 1L);
+    (void)c->curl.set(l->handle, CURLOPT_READFUNCTION, read_body);
+    (void)c->curl.set(l->handle, CURLOPT_READDATA, l);
+    (void)c->curl.set(l->handle, CURLOPT_SEEKFUNCTION, seek_body);
+    (void)c->curl.set(l->handle, CURLOPT_SEEKDATA, l);
     return l;
 }
 
 static void set_body(client *c, lane *l, int batch)
 {
     char line[80];
-    const sti_text *head = &c->head[batch - 1];
-    const size_t bytes = head->length + (size_t)(batch * c->values);
+    l->head = &c->head[batch - 1];
+    l->noise = c->body;
+    l->noise_bytes = (size_t)(batch * c->values);
+    l->at = 0;
     c->curl.free_headers(l->headers);
-    snprintf(line, sizeof line, "Inference-Header-Content-Length: %zu", head->length);
+    snprintf(line, sizeof line, "Inference-Header-Content-Length: %zu",
+             l->head->length);
     l->headers = c->curl.add_header(NULL, line);
     l->headers =
         c->curl.add_header(l->headers, "Content-Type: application/octet-stream");
     l->headers = c->curl.add_header(l->headers, "Expect:");
     (void)c->curl.set(l->handle, CURLOPT_HTTPHEADER, l->headers);
-    (void)c->curl.set(l->handle, CURLOPT_POSTFIELDSIZE, (long)bytes);
-    char *copy = sti_alloc(bytes, "request");
-    if (copy) {
-        memcpy(copy, head->data, head->length);
-        memcpy(copy + head->length, c->body, (size_t)(batch * c->values));
-        (void)c->curl.set(l->handle, CURLOPT_COPYPOSTFIELDS, copy);
-    }
-    sti_free(copy);
+    (void)c->curl.set(l->handle, CURLOPT_POSTFIELDSIZE,
+                      (long)(l->head->length + l->noise_bytes));
 }
 
 static bool send_one(client *c, double due_s, int batch)

@@ -5,6 +5,7 @@
 
 #include "base/fail.h"
 #include "base/linear_program.h"
+#include "base/shown.h"
 
 static stint_status choose_cut(const sti_serve_options *options,
                                const sti_serve_tables *tables, sti_serve_plan *plan)
@@ -25,12 +26,31 @@ out:
     return st;
 }
 
+/* Is there a partition for each batch of each model? Tables may lack sizes. */
+static stint_status check_cut(const sti_serve_tables *tables, const sti_serve_cut *cut)
+{
+    for (int m = 0; m < tables->models; m++) {
+        const sti_serve_model *model = &tables->model[m];
+        bool runs = false;
+        for (int k = 0; k < tables->sizes && !runs; k++)
+            runs = cut->count[k] > 0 &&
+                   sti_serve_p50(model, k)[model->batch_most - 1] < HUGE_VAL;
+        if (!runs)
+            return sti_fail(STINT_E_USAGE,
+                            "the cut has no partition of a size that the tables have "
+                            "times of %s for",
+                            sti_shown(model->name));
+    }
+    return STINT_OK;
+}
+
 stint_status sti_serve_plan_make(const sti_serve_options *options,
                                  const sti_serve_tables *tables, sti_serve_plan *plan)
 {
     stint_status st;
     STI_TRY(sti_paris_cut(tables, STI_PARIS_KNEE, &plan->paris, &plan->cut));
     STI_TRY(choose_cut(options, tables, plan));
+    STI_TRY(check_cut(tables, &plan->cut));
     plan->scheduler = (sti_scheduler_desc){.tables = tables,
                                            .cut = &plan->cut,
                                            .paris = &plan->paris,

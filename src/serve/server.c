@@ -35,6 +35,7 @@ static stint_status start(sti_server *s)
     STI_TRY(sti_workers_start(s));
     STI_TRY(sti_http_start(&(sti_http_desc){.listen = s->desc.listen,
                                             .max_body_bytes = s->desc.max_body_bytes,
+                                            .bodies_most_bytes = s->bodies_most,
                                             .max_connections = s->desc.max_connections,
                                             .idle_s = IDLE_S,
                                             .handle = sti_server_handle,
@@ -69,6 +70,13 @@ static int64_t in_flight(sti_server *s)
     return count;
 }
 
+/* Answers that were given go out before connections are closed. */
+static void deliver(sti_server *s, double until)
+{
+    while (s->http && sti_http_open(s->http) > 0 && sti_server_now() < until)
+        rest(2);
+}
+
 /* What was taken is answered, as long as it may take. */
 static stint_status drain(sti_server *s)
 {
@@ -79,6 +87,7 @@ static stint_status drain(sti_server *s)
     sti_http_quiesce(s->http);
     while (in_flight(s) > 0 && sti_server_now() < until)
         rest(2);
+    deliver(s, until);
     if (in_flight(s) == 0)
         return STINT_OK;
     return sti_fail(STINT_E_TERMINATED,
@@ -90,24 +99,24 @@ static stint_status drain(sti_server *s)
 /* Queries that still wait, which nobody will take: they are told so. */
 static void give_up(sti_server *s)
 {
-    sti_query *late;
-    double wake_s;
-    for (int p = 0; s->scheduler && p < sti_scheduler_partitions(s->scheduler); p++)
-        for (;;) {
-            sti_serve_batch *batch =
-                sti_scheduler_take(s->scheduler, p, sti_server_now(), &late, &wake_s);
-            for (sti_query *list[2] = {late, batch ? batch->first : NULL}, **l = list;
-                 l < list + 2; l++)
-                for (sti_query *q = *l, *next; q; q = next) {
-                    sti_pending *pending = q->user;
-                    next = q->next;
-                    sti_pending_end(pending, 503);
-                    sti_http_answer(pending->http);
-                }
-            if (!batch)
-                break;
-            sti_scheduler_done(s->scheduler, p, batch, sti_server_now());
-        }
+    if (!s->scheduler)
+        return;
+    (void)pthread_mutex_lock(&s->lock);
+    s->draining = true; /* none comes after these */
+    sti_query *all = sti_scheduler_withdraw_all(s->scheduler);
+    for (sti_query *q = all; q; q = q->next) {
+        sti_pending *pending = q->user;
+        pending->begun_s = pending->done_s = sti_server_now();
+        sti_pending_end(pending, 503);
+    }
+    (void)pthread_mutex_unlock(&s->lock);
+    for (sti_query *q = all, *next; q; q = next) {
+        const sti_pending *pending = q->user;
+        next = q->next; /* the query is gone once it is answered */
+        sti_http_answer(pending->http);
+    }
+    if (all)
+        deliver(s, sti_server_now() + 1);
 }
 
 static void sum_up(const sti_server *s, stint_serve_result *result)
@@ -135,7 +144,9 @@ stint_status sti_server_run(sti_server *server, stint_serve_result *result_out)
     sti_stop_clear();
     if (st == STINT_OK)
         st = drain(server);
-    sti_server_reload(server, false); /* who asked is answered */
+    server->draining = true;
+    sti_server_reload(server,
+                      false); /* who asked is answered, and nobody asks any more */
     sti_workers_stop(server);
     give_up(server);
     sti_http_stop(server->http);

@@ -42,7 +42,8 @@ typedef struct sti_pending {
     sti_http_request *http;
     sti_query query;
     sti_infer_request infer;
-    size_t bytes; /* that it counts for */
+    size_t bytes; /* that it counts for until its answer is sent */
+    bool counted; /* among the bytes that are in flight */
     double begun_s, done_s;
 } sti_pending;
 
@@ -59,6 +60,8 @@ struct sti_server {
     /* Models' files and the scheduler: used by the connections' thread, replaced by a
      * reload and by another cut. Taken before the lock. */
     pthread_rwlock_t files;
+    sti_infer_limits limits;
+    size_t in_flight_most, bodies_most; /* bytes */
     /* What follows is guarded by the lock while serving. */
     pthread_mutex_t lock;
     bool locked;                              /* the locks were made */
@@ -73,8 +76,9 @@ struct sti_server {
     double looked_s; /* when it was last looked whether they are as expected */
     int64_t recuts;  /* how often the machine was cut anew */
     int64_t in_flight;
-    size_t in_flight_bytes, in_flight_most;
-    bool draining, stopping;
+    size_t in_flight_bytes;
+    _Atomic bool draining; /* read without the lock, too */
+    bool stopping;
     sti_http *http;
 };
 

@@ -33,5 +33,4 @@ void sti_pending_end(sti_pending *pending, int status)
     pending->http->status = status;
     count(pending, status);
     s->in_flight--;
-    s->in_flight_bytes -= pending->bytes;
 }

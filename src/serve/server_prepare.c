@@ -16,6 +16,10 @@
 /* Requests in flight have this much where no budget says less. */
 #define IN_FLIGHT_BYTES ((size_t)64 << 20)
 #define IN_FLIGHT_LEAST ((size_t)1 << 20)
+/* An encoded image may take as much as a body, and so much at least. */
+#define DECODE_LEAST ((size_t)16 << 20)
+/* A connection has the pool of libmicrohttpd, and its own. */
+#define CONNECTION_BYTES ((size_t)34 << 10)
 
 /* ---- options ---- */
 
@@ -66,6 +70,14 @@ static stint_status choose_units(sti_server *s)
 
 /* ---- models ---- */
 
+static bool has_control(const char *text, size_t length)
+{
+    for (size_t i = 0; i < length; i++)
+        if ((unsigned char)text[i] < 0x20 || text[i] == 0x7f)
+            return true;
+    return false;
+}
+
 /* "NAME=PATH", or the folder's or the file's name. A path may have a "=" behind a "/".
  */
 static stint_status split_model(const char *text, char *name, const char **path_out)
@@ -92,7 +104,8 @@ static stint_status split_model(const char *text, char *name, const char **path_
     const char *dot = strstr(from, ".safetensors");
     if (dot && dot[12] == '\0')
         length = (size_t)(dot - from);
-    if (length < 1 || length >= STI_SERVE_NAME || strcspn(from, "/?#%\"\\ ") < length)
+    if (length < 1 || length >= STI_SERVE_NAME || strcspn(from, "/?#%\"\\ ") < length ||
+        has_control(from, length))
         return sti_fail(
             STINT_E_USAGE,
             "%s: a name of at most 63 letters without / ? # %% and blanks was "
@@ -200,7 +213,7 @@ static size_t partition_bytes(const sti_server *s)
     return most;
 }
 
-/* A request as it is read: its body, its images, its answer. */
+/* A request as it is read: its numbers and its images. */
 static size_t request_bytes(const sti_server *s)
 {
     size_t most = 0;
@@ -211,7 +224,49 @@ static size_t request_bytes(const sti_server *s)
         const size_t bytes = (size_t)s->desc.batch_max * values * 2 * sizeof(float);
         most = bytes > most ? bytes : most;
     }
-    return most + s->desc.max_body_bytes;
+    return most;
+}
+
+/* The most that one request takes on its way. */
+static size_t pending_bytes(const sti_server *s)
+{
+    size_t most = 0;
+    for (int m = 0; m < s->tables.models; m++) {
+        const sti_infer_request largest = {.model = &s->model[m],
+                                           .batch = s->desc.batch_max,
+                                           .wanted = {true, true, true}};
+        const size_t bytes = sti_infer_request_bytes(&largest);
+        most = bytes > most ? bytes : most;
+    }
+    return most;
+}
+
+/* What one request may ask for. */
+static void set_limits(sti_server *s)
+{
+    const size_t body = s->desc.max_body_bytes;
+    s->limits =
+        (sti_infer_limits){.batch_most = s->desc.batch_max,
+                           .decode_bytes = body > DECODE_LEAST ? body : DECODE_LEAST};
+}
+
+/* What a budget leaves is for bodies that come in, one of the largest at least, and for
+ * requests on their way. */
+static void share_rest(sti_server *s)
+{
+    sti_account *a = &s->account;
+    const size_t body = s->desc.max_body_bytes;
+    const size_t own = pending_bytes(s); /* else the largest would never be taken */
+    const size_t least = own > IN_FLIGHT_LEAST ? own : IN_FLIGHT_LEAST;
+    const size_t taken = a->total_bytes + body + least;
+    const size_t left =
+        s->desc.memory_bytes > taken ? (s->desc.memory_bytes - taken) / 2 : 0;
+    const bool bound = s->desc.memory_bytes && left < IN_FLIGHT_BYTES;
+    s->bodies_most = body + (bound ? left : IN_FLIGHT_BYTES);
+    s->in_flight_most = least + (bound ? left : IN_FLIGHT_BYTES);
+    sti_account_add(a, "bodies", "of requests that come in, together", s->bodies_most);
+    sti_account_add(a, "on their way", "images and answers of requests",
+                    s->in_flight_most);
 }
 
 static stint_status account(sti_server *s)
@@ -227,18 +282,14 @@ static stint_status account(sti_server *s)
     sti_account_add(a, "weights", "of all models, once", weights);
     sti_account_add(a, "partitions", "what networks work in", partition_bytes(s));
     sti_account_add(a, "a request", "as it is read, the largest", request_bytes(s));
+    set_limits(s);
+    sti_account_add(a, "an image", "as it is decoded", s->limits.decode_bytes);
+    sti_account_add(a, "connections", "what each reads into",
+                    (size_t)s->desc.max_connections * CONNECTION_BYTES);
     sti_account_add(a, "graphs", "networks of each batch and size",
                     sti_alloc_now_bytes());
     sti_account_add_process(a, &process, s->units + 1);
-    /* What a budget leaves is for requests on their way. */
-    const size_t left = s->desc.memory_bytes > a->total_bytes
-                            ? s->desc.memory_bytes - a->total_bytes
-                            : 0;
-    s->in_flight_most = IN_FLIGHT_BYTES;
-    if (s->desc.memory_bytes && left < IN_FLIGHT_BYTES)
-        s->in_flight_most = left > IN_FLIGHT_LEAST ? left : IN_FLIGHT_LEAST;
-    sti_account_add(a, "on their way", "images and answers of requests",
-                    s->in_flight_most);
+    share_rest(s);
     return sti_account_check(
         a, s->desc.memory_bytes,
         &(sti_account_advice){.fits = "--batch-max 8, --max-body 1M or "});

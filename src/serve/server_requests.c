@@ -49,7 +49,7 @@ static void answer_infer(const sti_pending *p, sti_http_request *r)
 
 void sti_server_finish(void *user, sti_http_request *r)
 {
-    const sti_pending *p = r->user;
+    sti_pending *p = r->user;
     (void)user;
     if (!p) /* told by whoever ended it */
         return;
@@ -59,16 +59,26 @@ void sti_server_finish(void *user, sti_http_request *r)
         answer_infer(p, r);
     else if (r->status == 504)
         answer_error(r, 504, "the deadline went by before the request's turn came");
+    else if (r->status == 503)
+        answer_error(r, 503, "the server ended before the request's turn came");
+    else if (r->status == 499)
+        answer_error(r, 499, "the client had closed its end before the request's turn");
     else
         answer_error(r, r->status, "the model's answer is not finite for this image");
+    sti_infer_request_fini(&p->infer);
 }
 
 void sti_server_forget(void *user, sti_http_request *r)
 {
+    sti_server *s = user;
     sti_pending *p = r->user;
-    (void)user;
     if (!p)
         return;
+    if (p->counted) {
+        (void)pthread_mutex_lock(&s->lock);
+        s->in_flight_bytes -= p->bytes;
+        (void)pthread_mutex_unlock(&s->lock);
+    }
     sti_infer_request_fini(&p->infer);
     sti_free(p);
     r->user = NULL;
@@ -84,6 +94,7 @@ static void answer_too_late(sti_pending *p, sti_http_request *r)
     snprintf(words, sizeof words,
              "too late: an answer is expected after %.1f ms, the deadline is %.1f ms",
              1e3 * done, 1e3 * (p->query.deadline_s - p->query.arrival_s));
+    snprintf(r->timing, sizeof r->timing, "queue;dur=0, compute;dur=0");
     r->retry_after_s = late > 0 && late < 3600 ? (int)ceil(late) : 1;
     answer_error(r, 429, words);
 }
@@ -99,6 +110,7 @@ static int offer(sti_server *s, sti_pending *p)
         return 507; /* told as 503, with other words */
     s->in_flight++;
     s->in_flight_bytes += p->bytes;
+    p->counted = true;
     const stint_status st =
         sti_scheduler_offer(s->scheduler, &p->query, sti_server_now(), &partition);
     if (st != STINT_OK) {
@@ -113,8 +125,6 @@ static int offer(sti_server *s, sti_pending *p)
 
 static void submit(sti_server *s, sti_pending *p, sti_http_request *r)
 {
-    const sti_served *m = p->infer.model;
-    const int64_t values = m->height * m->width * m->channels + 2 * m->classes;
     p->query.batch = p->infer.batch;
     p->query.user = p;
     p->query.arrival_s = (double)r->arrival_ns * 1e-9;
@@ -122,10 +132,8 @@ static void submit(sti_server *s, sti_pending *p, sti_http_request *r)
         p->query.arrival_s + (p->infer.timeout_s > 0
                                   ? p->infer.timeout_s
                                   : s->tables.model[p->query.model].sla_s);
-    p->bytes = (size_t)(p->infer.batch * values) * sizeof(float);
-    sti_free(r->body); /* all of it is in the pixels now */
-    r->body = NULL;
-    r->body_bytes = 0;
+    p->bytes = sti_infer_request_bytes(&p->infer);
+    sti_http_drop_body(r); /* all of it is in the pixels now */
     (void)pthread_mutex_lock(&s->lock);
     const int status = offer(s, p);
     if (status == 503 || status == 507)
@@ -157,16 +165,43 @@ static bool read_header_bytes(const sti_http_request *r, size_t *bytes_out)
     return true;
 }
 
+/* A request that no partition has seen. */
+static void count_refused(sti_server *s, int model, int status)
+{
+    (void)pthread_mutex_lock(&s->lock);
+    s->counts[model].rejected += status == 503;
+    s->counts[model].failed += status != 503;
+    (void)pthread_mutex_unlock(&s->lock);
+}
+
+/* One whose body was not taken. */
+static void answer_refused(sti_server *s, int model, sti_http_request *r)
+{
+    if (r->refused == 413) {
+        answer_error(r, 413, "the body is too large; see --max-body");
+    } else {
+        answer_error(r, 503, "too many bodies are read at once; try later");
+        r->retry_after_s = 1;
+    }
+    if (model >= 0)
+        count_refused(s, model, r->refused);
+}
+
 static void infer(sti_server *s, int model, sti_http_request *r)
 {
     static char nothing[1];
     const char *type = sti_http_header(r, "Content-Type");
     const bool image = type && strncmp(type, "image/", 6) == 0;
     size_t json_bytes;
-    int status;
+    int status = 400;
+    if (r->refused) {
+        answer_refused(s, model, r);
+        return;
+    }
     sti_pending *p = sti_alloc(sizeof *p, "request");
     if (!p) {
         answer_failure(r, 503);
+        count_refused(s, model, 503);
         return;
     }
     *p = (sti_pending){.server = s, .http = r, .query = {.model = model}};
@@ -176,16 +211,14 @@ static void infer(sti_server *s, int model, sti_http_request *r)
                      "Inference-Header-Content-Length: at most the body's bytes "
                      "were wanted");
     } else if (sti_infer_request_parse(
-                   &s->model[model], s->desc.batch_max, r->body ? r->body : nothing,
+                   &s->model[model], &s->limits, r->body ? r->body : nothing,
                    r->body_bytes, json_bytes, image, &p->infer, &status) != STINT_OK) {
         answer_failure(r, status);
     } else {
         submit(s, p, r);
         return;
     }
-    (void)pthread_mutex_lock(&s->lock);
-    s->counts[model].failed++;
-    (void)pthread_mutex_unlock(&s->lock);
+    count_refused(s, model, status);
 }
 
 /* ---- paths ---- */
@@ -247,6 +280,8 @@ static void answer_model(sti_server *s, const char *at, sti_http_request *r)
         answer_error(r, 404, "there is no such model; GET /v2/models lists them");
     else if (strcmp(rest, "/infer") == 0 && strcmp(r->method, "POST") == 0)
         infer(s, m, r);
+    else if (r->refused)
+        answer_refused(s, -1, r);
     else if (strcmp(rest, "/ready") == 0 && is_get(r))
         answer_state(r, "ready", !s->draining);
     else if (*rest == '\0' && is_get(r))
@@ -306,6 +341,8 @@ static void answer_path(sti_server *s, sti_http_request *r)
     r->status = 200;
     if (strncmp(path, "/v2/models/", 11) == 0)
         answer_model(s, path + 11, r);
+    else if (r->refused)
+        answer_refused(s, -1, r);
     else if (strncmp(path, "/v2/repository/models/", 22) == 0 &&
              strcmp(r->method, "POST") == 0)
         load(s, path + 22, r);

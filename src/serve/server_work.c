@@ -206,7 +206,10 @@ void sti_workers_stop(sti_server *server)
         sti_runner_destroy(w->runner);
         (void)pthread_cond_destroy(&w->wake);
     }
+    /* Connections are still open, and who asks for the page looks at partitions. */
+    (void)pthread_mutex_lock(&server->lock);
     sti_free(server->worker);
     server->worker = NULL;
     server->workers = 0;
+    (void)pthread_mutex_unlock(&server->lock);
 }

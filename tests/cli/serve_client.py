@@ -1,15 +1,20 @@
 """Asks a server: answers beside NumPy, bad requests, overload. serve_client.py WHAT ADDRESS MODEL"""
 import http.client
 import json
+import os
 import random
+import signal
 import socket
 import struct
 import sys
 import threading
+import time
+import zlib
 
 import numpy as np
 
 WHAT, ADDRESS, MODEL = sys.argv[1:4]
+SERVER = int(sys.argv[4]) if len(sys.argv) > 4 else 0
 PATH = "/v2/models/m/infer"
 
 
@@ -166,6 +171,78 @@ def bad():
         s.sock.close()
     assert ask(connect(), "GET", "/v2/health/ready")[0] == 200
     assert logits_of(connect(), x).shape == (1, 36)
+
+
+def png(side):
+    """A grey square, all black: a small file of many pixels."""
+    def chunk(kind, data):
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+    return (b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", side, side, 8, 0, 0, 0, 0))
+            + chunk(b"IDAT", zlib.compress(b"\0" * ((side + 1) * side))) + chunk(b"IEND", b""))
+
+
+def memory():
+    """Small requests that would take much memory, and many large ones at once."""
+    c = connect()
+    status, _, data = ask(c, "POST", PATH, '{"a":[' + "1," * 400000 + "1]}")
+    assert status == 413 and b"JSON beside data" in data, (status, data)
+    status, _, data = ask(c, "POST", PATH, png(10000), {"Content-Type": "image/png"})
+    assert status == 413 and b"to decode" in data, (status, data)
+    assert ask(c, "POST", PATH, png(40), {"Content-Type": "image/png"})[0] == 200
+    body = b"x" * (1 << 20)
+    head = b"POST %s HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % (PATH.encode(), len(body))
+    many = []
+    for _ in range(150):
+        k = connect()
+        k.connect()
+        k.sock.sendall(head + body[:-1])
+        many.append(k.sock)
+    statuses = []
+    for s in many:
+        s.sendall(b"x")
+        statuses.append(int(s.recv(1 << 16).split()[1]))
+        s.close()
+    assert set(statuses) <= {413, 503} and 503 in statuses, statuses
+    assert logits_of(connect(), images(1, 1)).shape == (1, 36)
+
+
+def drain():
+    """Clients that go on asking while the server ends; how many were answered."""
+    answered = []
+
+    def client():
+        body, headers = binary(images(1, 4))
+        c = connect()
+        while True:
+            try:
+                status = ask(c, "POST", PATH, body, headers)[0]
+            except (OSError, http.client.HTTPException):
+                return
+            answered.append(status)
+            if status == 503:
+                return
+
+    threads = [threading.Thread(target=client) for _ in range(24)]
+    [t.start() for t in threads]
+    time.sleep(0.3)
+    os.kill(SERVER, signal.SIGTERM)
+    [t.join() for t in threads]
+    assert set(answered) <= {200, 429, 503}, set(answered)
+    print(answered.count(200))
+
+
+def cut_off():
+    """Requests that wait when the time to drain is over: each is told so."""
+    many = [connect() for _ in range(3)]
+    body, headers = binary(images(1, 1))
+    for c in many:
+        c.request("POST", PATH, body, headers)
+    time.sleep(0.2)
+    os.kill(SERVER, signal.SIGTERM)
+    for c in many:
+        r = c.getresponse()
+        text = json.loads(r.read())["error"]
+        assert r.status == 503 and "ended" in text, (r.status, text)
 
 
 def protocol():

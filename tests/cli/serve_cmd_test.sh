@@ -37,7 +37,7 @@ end() { # WANTED-STATUS
     cp served out
 }
 client() { $python "$STINT_SOURCE/tests/cli/serve_client.py" "$1" "$(cat address)" \
-    r/model.safetensors || fail "serve_client.py $1"; }
+    r/model.safetensors $server || fail "serve_client.py $1"; }
 
 for cut in auto 1; do
     serve m=r --sla 1s --listen 127.0.0.1:0 --batch-max 16 --max-body 2M --cut $cut
@@ -78,6 +78,25 @@ if command -v curl >/dev/null; then
     client answers
 fi
 end 0
+
+# ---- memory: what one client or many may make the server take ----
+serve m=r --sla 1s --listen 127.0.0.1:0 --memory 100M --max-body 1M --max-connections 200
+client memory
+end 0
+json 'j["served"] == 2 and j["rejected"] >= 1 and j["served"] + j["rejected"] + j["failed"] == 154'
+grep -qE '__(asan|tsan)_init' "$STINT" ||
+    json 'j["peak_rss_bytes"] <= j["planned_peak_bytes"] <= 100 * 2**20'
+
+# ---- the end under load: what was served has been answered ----
+serve m=r --sla 1s --listen 127.0.0.1:0 --cut 1
+client drain >count
+wait $server || fail "stint serve ended with $?: $(cat served.err)"
+cp served out
+json 'j["served"] == int(open("count").read()) > 0'
+serve m=r --sla 100s --listen 127.0.0.1:0 --policy fifs --batch-delay 60s --drain 100ms
+client cut_off
+wait $server
+[ $? -eq 143 ] || fail "a drain that is cut off: $(cat served.err)"
 
 # ---- load, and more of it than there is time for ----
 serve m=r --sla 300ms --listen 127.0.0.1:0 --tables-out tables.json
@@ -127,6 +146,11 @@ run 0 bench serve --simulate two.json --find-rate --batch-max 1 --admit all --re
 json '300 < j["max_rate_per_s"] < 880'
 
 # ---- what cannot be ----
+cat >hole.json <<'END'
+{"format":"stint-serve-tables","units":4,"models":[{"name":"a","sla_s":1,"sizes":[1,2],"batches":[1],
+"p50_s":[[0.01],[0.01]],"p95_s":[[0.01],[0.01]]},{"name":"b","sla_s":1,"sizes":[2],"batches":[1],
+"p50_s":[[0.01]],"p95_s":[[0.01]]}]}
+END
 run 3 serve m=r --sla 1us --explain
 says err "no partition answers a batch of"
 run 3 serve m=r --sla 1s --memory 1M --explain
@@ -137,6 +161,13 @@ says err "two models"
 run 2 serve m=r --sla x=1s --explain
 run 2 serve m=r --sla 1s --cut 3x9 --explain
 run 2 serve m=r --sla 1s --listen nowhere
+run 2 serve m=r --sla 1s --listen 127.0.0.1:99999
+echo kept >file
+run 5 serve m=r --sla 1s --listen "unix:$work/file" --cut 1
+[ "$(cat file)" = kept ] || fail "a file in the place of a socket is gone"
+run 2 bench serve --simulate hole.json --model b --cut 1,1 --policy fifs --requests 10
+says err "no partition of a size"
+run 0 bench serve --simulate hole.json --model b --cut 1,2 --policy fifs --requests 10
 run 4 serve m=r --sla 1s --tables two.json --explain
 run 4 serve m=a.ini --sla 1s --explain
 run 2 bench serve
