@@ -272,6 +272,7 @@ stint_status sti_svm_read(sti_svm_task *t)
         desc.beside_bytes = taken;
     }
     STI_TRY(sti_table_read(&desc, &t->table));
+    STI_TRY(sti_svm_check_rows(&t->desc.function, &t->table, desc.path));
     settle_gamma(t);
     t->smo.function = t->desc.function;
     t->fit.least_squares = t->desc;
@@ -286,6 +287,8 @@ out:
 
 stint_status sti_svm_make_plan(sti_svm_task *t)
 {
+    t->fit.least_squares.beside_bytes = t->fit.smo.beside_bytes = sti_svm_folds_bytes(
+        &t->fit, &t->table, t->folds > 0, t->args->probability == 1);
     stint_status st = sti_svm_fit_plan(&t->fit, &t->table, &t->plan);
     if (st == STINT_E_INPUT)
         st = sti_fail_context(st, "%s", t->call->operands[0]);
