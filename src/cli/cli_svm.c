@@ -127,6 +127,17 @@ static void check_combinations(const sti_svm_task *t, sti_complaints *c)
         sti_complain(c, "-a oaa is for ls_svc; -s %s tells every pair apart", t->type);
     else if (oaa && t->args->probability == 1)
         sti_complain(c, "-b 1 wants a machine for every pair, not -a oaa");
+    if (t->args->report && t->folds > 0)
+        sti_complain(c, "--report shows a model, and -v %lld makes none",
+                     (long long)t->folds);
+    if (t->desc.store != STI_STORE_AUTO && !t->fit.ls)
+        sti_complain(c,
+                     "-l is for ls_svc and ls_svr; --memory and -m say what -s %s "
+                     "keeps of the kernel matrix",
+                     t->type);
+    if (t->desc.rank >= 0 && !t->fit.ls)
+        sti_complain(c, "--rank is for ls_svc and ls_svr; -s %s has no preconditioner",
+                     t->type);
 }
 
 static void describe(sti_svm_task *t)

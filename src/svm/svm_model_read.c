@@ -393,6 +393,11 @@ static stint_status read_points(reader *r)
             return fault(r, shown(from, to),
                          "the end was wanted: as many lines were "
                          "there as total_sv says");
+    /* A number may be cut and still be one. */
+    if (r->end[-1] != '\n')
+        return sti_fail(STINT_E_INPUT,
+                        "%s: the last line does not end: the file is cut short",
+                        r->name);
     return STINT_OK;
 }
 
