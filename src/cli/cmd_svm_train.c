@@ -190,6 +190,14 @@ out:
     return st;
 }
 
+/* Is the file none of those that are read? */
+static stint_status check_out(const sti_svm_task *t, const char *path)
+{
+    const char *weights = sti_svm_weights_file(t->args);
+    const stint_status st = sti_cli_check_out(t->call->operands[0], path);
+    return st == STINT_OK && weights ? sti_cli_check_out(weights, path) : st;
+}
+
 /* Can the page be written beside the data and the model? */
 static stint_status check_report(const sti_svm_task *t, const char *model)
 {
@@ -198,7 +206,7 @@ static stint_status check_report(const sti_svm_task *t, const char *model)
         return STINT_OK;
     if (sti_path_is_same(report, model))
         return sti_fail(STINT_E_USAGE, "MODEL and --report are both %s", model);
-    const stint_status st = sti_cli_check_out(t->call->operands[0], report);
+    const stint_status st = check_out(t, report);
     return st == STINT_OK ? sti_path_check_file(report) : st;
 }
 
@@ -246,7 +254,7 @@ static stint_status run_task(sti_svm_task *t, stint_net *net)
             : sti_arena_printf(call->arena, "%s.model", sti_path_name(data));
     STI_TRY(path ? STINT_OK : STINT_E_MEMORY);
     if (t->folds == 0) {
-        STI_TRY(sti_cli_check_out(data, path));
+        STI_TRY(check_out(t, path));
         STI_TRY(sti_path_check_file(path));
         STI_TRY(check_report(t, path));
     }

@@ -226,6 +226,11 @@ bad_weights "bad.weights:3" '1\n2\n3\n'
 bad_weights "bad.weights:2: '0'" '1\n0\n'
 bad_weights "bad.weights:2" '1\nnan\n'
 bad_weights "bad.weights:1" '1 2\n1\n'
+grep -q 'words.libsvm' err && fail "weights complain of the data: $(cat err)"
+run 2 svm train --weights bad.weights words.libsvm bad.weights
+says err "written over"
+run 2 svm train --weights bad.weights --report bad.weights words.libsvm none.model
+says err "written over"
 run 5 svm train --weights none.weights words.libsvm none.model
 run 4 svm train -t chi_squared two.libsvm none.model
 says err "two.libsvm:13: "
