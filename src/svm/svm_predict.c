@@ -118,7 +118,7 @@ stint_status sti_svm_predict_check(const sti_svm_model *m, const sti_table *tabl
 {
     const sti_csr *x = &table->x;
     const stint_status st = sti_svm_check_rows(&m->function, table, path);
-    if (st != STINT_OK || m->function.kind == STI_GRAM_PRECOMPUTED)
+    if (st != STINT_OK || m->function.kind == STI_GRAM_PRECOMPUTED || m->x.rows == 0)
         return st;
     for (int64_t i = 0; i < x->rows && x->columns > m->x.columns; i++) {
         const int64_t end = x->start[i + 1]; /* indices ascend within a row */
@@ -151,11 +151,14 @@ static void choose_form(predictor *p)
 {
     const sti_svm_model *m = p->m;
     p->first = m->first < p->table->first ? m->first : p->table->first;
-    p->columns = m->x.columns - p->first > 0 ? m->x.columns - p->first : 0;
+    const bool none = m->x.rows == 0; /* rows then have features that it never saw */
+    p->columns = (none ? p->table->x.columns : m->x.columns) - p->first;
+    if (p->columns < 0)
+        p->columns = 0;
     p->row_columns = m->function.kind == STI_GRAM_PRECOMPUTED
                          ? p->table->x.columns - p->first
                          : p->columns;
-    p->dense = sti_svm_rows_dense(&m->x);
+    p->dense = !none && sti_svm_rows_dense(&m->x);
     p->values = sti_svm_values(m);
     p->parts =
         m->coefs *

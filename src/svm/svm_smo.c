@@ -1,6 +1,7 @@
 #include "svm/svm_smo.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
 #include "base/fail.h"
@@ -231,6 +232,12 @@ static stint_status refuse(const trainer *t, int64_t machine, stint_status st)
             "-n %g: nu must be at most twice the share of the smaller class "
             "of every pair",
             t->d->nu);
+    if (st == STINT_E_FAILED && isnan(m->gap))
+        return sti_fail(st,
+                        "machine %" PRId64 " of %" PRId64 ": kernel values are too "
+                        "large for floats; scaled data or a smaller -g, -d or -r was "
+                        "wanted",
+                        machine + 1, t->plan->machines);
     if (st == STINT_E_FAILED)
         return sti_fail(st,
                         "machine %" PRId64 " of %" PRId64 ": the conditions are still "

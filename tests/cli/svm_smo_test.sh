@@ -182,6 +182,17 @@ run 2 svm train -s 1 -n 0.99 large2 none.model
 says err "smaller class"
 run 2 svm train -s 3 -w1 2 smallr none.model
 run 2 svm scale -y 2 1 smallr
+printf '1 1:1e300\n-1 1:-1e300\n2 1:3\n' >vast
+for kernel in linear "polynomial -d 2"; do
+    # shellcheck disable=SC2086
+    run 1 svm train -s 0 -t $kernel vast none.model
+    says err "too large for floats"
+done
+# Errors that all cost nothing leave no support vector.
+run 0 svm train -q -s 3 -p 1e6 smallr empty.model
+grep -q '^total_sv 0$' empty.model || fail "support vectors without a cost"
+run 0 svm predict -q smallr empty.model a
+[ "$(sort -u a | wc -l)" = 1 ] || fail "an empty machine has more than one answer"
 run 1 svm train -s 0 -e 1e-9 -i 20 large2 none.model
 says err "-i"
 sed 's/^[^ ]* //' small2 >unlabelled
