@@ -503,3 +503,35 @@ bool sti_scheduler_withdraw(sti_scheduler *s, sti_query *query)
     s->waiting -= found;
     return found;
 }
+
+/* Into a list by the time of coming. */
+static void put_in_order(sti_query **list, sti_query *q)
+{
+    while (*list && (*list)->arrival_s <= q->arrival_s)
+        list = &(*list)->next;
+    q->next = *list;
+    *list = q;
+}
+
+sti_query *sti_scheduler_empty(sti_scheduler *s)
+{
+    sti_query *list = NULL;
+    for (sti_query *q = s->first, *next; q; q = next) {
+        next = q->next;
+        put_in_order(&list, q);
+    }
+    s->first = NULL;
+    s->last = &s->first;
+    for (int p = 0; p < s->partitions; p++)
+        while (s->partition[p].queue) {
+            sti_serve_batch *batch = s->partition[p].queue;
+            s->partition[p].queue = batch->next;
+            for (sti_query *q = batch->first, *next; q; q = next) {
+                next = q->next;
+                put_in_order(&list, q);
+            }
+            give_back(s, batch);
+        }
+    s->waiting = 0;
+    return list;
+}

@@ -28,7 +28,8 @@ static bool is_gone(const sti_query *query)
 static stint_status start(sti_server *s)
 {
     stint_status st;
-    s->locked = pthread_mutex_init(&s->lock, NULL) == 0;
+    s->locked = pthread_mutex_init(&s->lock, NULL) == 0 &&
+                pthread_rwlock_init(&s->files, NULL) == 0;
     s->plan.scheduler.is_gone = is_gone;
     STI_TRY(sti_scheduler_create(&s->plan.scheduler, &s->scheduler));
     STI_TRY(sti_workers_start(s));
@@ -126,11 +127,15 @@ stint_status sti_server_run(sti_server *server, stint_serve_result *result_out)
     stint_status st = start(server);
     if (st == STINT_OK)
         st = tell_address(server);
-    while (st == STINT_OK && sti_stop_asked() == STINT_OK)
+    while (st == STINT_OK && sti_stop_asked() == STINT_OK) {
+        sti_server_reload(server, sti_stop_take_save());
+        st = sti_server_watch(server);
         rest(20);
+    }
     sti_stop_clear();
     if (st == STINT_OK)
         st = drain(server);
+    sti_server_reload(server, false); /* who asked is answered */
     sti_workers_stop(server);
     give_up(server);
     sti_http_stop(server->http);
@@ -142,8 +147,10 @@ stint_status sti_server_run(sti_server *server, stint_serve_result *result_out)
 void sti_server_fini(sti_server *server)
 {
     sti_scheduler_destroy(server->scheduler);
-    if (server->locked)
+    if (server->locked) {
         (void)pthread_mutex_destroy(&server->lock);
+        (void)pthread_rwlock_destroy(&server->files);
+    }
     for (int m = 0; m < STI_SERVE_MODELS; m++)
         sti_served_fini(&server->model[m]);
     sti_serve_tables_fini(&server->tables);
