@@ -164,6 +164,8 @@ for how in "train -v 5" "train -b 1" "train -s c_svc -b 1 -v 5" "train -s epsilo
     run 0 svm plan --json $options large.libsvm
     json 'sum(p["bytes"] for p in j["parts"] if p["name"] == "folds") > 1100 * 64'
     folds=$($python -c 'import json; print(json.load(open("out"))["smallest_bytes"])')
+    # A sanitizer's own memory is in no plan, and grows from fold to fold.
+    grep -qE '__(asan|msan|tsan)_init' "$STINT" && continue
     $python - "$folds" "$STINT" svm ${how%% *} -q ${how#* } --memory "$folds" large.libsvm \
         >out 2>err <<'END' || fail "svm $how in $folds bytes: $(cat out err)"
 import resource, subprocess, sys
@@ -172,8 +174,7 @@ if "train" in command and "-v" not in command:
     command.append("folds.model")
 done = subprocess.run(command)
 peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024
-sanitized = b"__asan_init" in open(command[0], "rb").read()
-if done.returncode or (peak > limit and not sanitized):
+if done.returncode or peak > limit:
     sys.exit("status %d, peak %d" % (done.returncode, peak))
 END
 done
