@@ -51,6 +51,7 @@ PUBLIC = {
     "generate": "infer",
     "recipe": "base",
     "trust": "trust",
+    "uncertainty": "trust",
     "shrink": "shrink",
     "seal": "seal",
     "serve": "serve",

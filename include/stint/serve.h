@@ -16,8 +16,10 @@
  *                                 &result);
  *
  * The call serves until stint_stop() (a signal handler may call it), then answers what
- * it has taken, and returns. docs/serving.md describes the protocol, the Open Inference
- * Protocol over REST, and the subcommand `stint serve`, which is this call. */
+ * it has taken, and returns. stint_stop(STINT_OK) loads the models anew from their
+ * files; what is wrong with one leaves its old weights in use. docs/serving.md
+ * describes the protocol, the Open Inference Protocol over REST, and the subcommand
+ * `stint serve`, which is this call. */
 #ifndef STINT_SERVE_H
 #define STINT_SERVE_H
 

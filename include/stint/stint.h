@@ -12,6 +12,7 @@
  * play.h      agents that learn to play
  * recipe.h    recipes, read from a file or set key by key
  * seal.h      programs that run on encrypted data
+ * serve.h     models behind HTTP, each request in time or refused
  * session.h   training and use of a graph of one's own, fed from memory
  * shrink.h    a trained model made small or fast
  * status.h    status codes, the last error, the log, the version
@@ -21,6 +22,7 @@
  * topk.h      the k best of n values
  * train.h     plans and training
  * trust.h     same bits, same answers, luck, memorisation
+ * uncertainty.h  how sure answers are, by several networks
  * version.h   numbers of the version that the headers are of
  *
  * Each compiles alone, as C11 and later and as C++17. Link with `pkg-config --libs
@@ -51,6 +53,7 @@
 #include "stint/topk.h"
 #include "stint/train.h"
 #include "stint/trust.h"
+#include "stint/uncertainty.h"
 #include "stint/version.h"
 
 #endif

@@ -46,7 +46,7 @@ const sti_account_part *sti_account_largest(const sti_account *account);
 /* Pages beyond our blocks and the data of program and libraries: the main stack, what
  * malloc keeps, a few pages of libraries of which next to nothing is used: 500 to 680
  * KiB from run to run. Above that, so that every run gets one figure. */
-#define STI_ACCOUNT_OWN_BYTES ((size_t)768 << 10)
+#define STI_ACCOUNT_OWN_BYTES ((size_t)704 << 10)
 /* By which figures that the kernel counts are rounded up, so that two runs agree. */
 #define STI_ACCOUNT_GRAIN_BYTES ((size_t)64 << 10)
 /* A worker thread: the touched part of its stack, its malloc arena. */

@@ -143,6 +143,8 @@ int sti_cli_width(void);
 /* SIGINT, SIGTERM and SIGUSR1 go to stint_stop() from here on; a second SIGINT or
  * SIGTERM ends the program at once. */
 void sti_cli_catch_signals(void);
+/* SIGHUP, too, as SIGUSR1: for servers. */
+void sti_cli_catch_hangup(void);
 
 /* The other processes are left when the call is over and its failure told (net NULL:
  * there are none). One that this process did not find itself is told by another.

@@ -142,6 +142,13 @@ void sti_cli_catch_signals(void)
     sigaction(SIGUSR1, &action, NULL);
 }
 
+void sti_cli_catch_hangup(void)
+{
+    struct sigaction action = {.sa_handler = on_checkpoint, .sa_flags = SA_RESTART};
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGHUP, &action, NULL);
+}
+
 void sti_cli_data_progress(void *user, int64_t done, int64_t total)
 {
     sti_progress *progress = user;

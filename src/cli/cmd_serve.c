@@ -143,6 +143,7 @@ static stint_status serve_run(sti_cli_call *call)
         return sti_fail(STINT_E_USAGE,
                         "--sla: the time to an answer was wanted, --sla 20ms for one");
     sti_cli_catch_signals();
+    sti_cli_catch_hangup();
     if (args->explain)
         return explain(call, &desc);
     const stint_status st = stint_serve(&desc, &result);
@@ -159,7 +160,7 @@ const sti_cli_command sti_cmd_serve = {
         "Cuts the CPUs into partitions for the traffic that is expected, measures "
         "how long batches take on each, and sends each request to the smallest one "
         "that answers it in time. SIGTERM and Ctrl-C end it: what was taken is "
-        "answered first.",
+        "answered first. SIGHUP loads the models anew.",
     .min_operands = 1,
     .max_operands = STI_SERVE_MODELS,
     STI_CLI_ARGS(serve_rows, serve_args),

@@ -504,21 +504,34 @@ bool sti_scheduler_withdraw(sti_scheduler *s, sti_query *query)
     return found;
 }
 
-sti_query *sti_scheduler_withdraw_all(sti_scheduler *s)
+/* Into a list by the time of coming. */
+static void put_in_order(sti_query **list, sti_query *q)
 {
-    sti_query *all = s->first;
+    while (*list && (*list)->arrival_s <= q->arrival_s)
+        list = &(*list)->next;
+    q->next = *list;
+    *list = q;
+}
+
+sti_query *sti_scheduler_empty(sti_scheduler *s)
+{
+    sti_query *list = NULL;
+    for (sti_query *q = s->first, *next; q; q = next) {
+        next = q->next;
+        put_in_order(&list, q);
+    }
     s->first = NULL;
     s->last = &s->first;
-    for (int p = 0; p < s->partitions; p++) {
-        partition *part = &s->partition[p];
-        while (part->queue) {
-            sti_serve_batch *batch = part->queue;
-            part->queue = batch->next;
-            batch->last->next = all;
-            all = batch->first;
+    for (int p = 0; p < s->partitions; p++)
+        while (s->partition[p].queue) {
+            sti_serve_batch *batch = s->partition[p].queue;
+            s->partition[p].queue = batch->next;
+            for (sti_query *q = batch->first, *next; q; q = next) {
+                next = q->next;
+                put_in_order(&list, q);
+            }
             give_back(s, batch);
         }
-    }
     s->waiting = 0;
-    return all;
+    return list;
 }

@@ -447,13 +447,11 @@ static void add_binary(const sti_infer_request *q, int output, sti_text *out)
 void sti_infer_answer(const sti_infer_request *q, sti_text *out,
                       size_t *header_bytes_out)
 {
-    char version[13];
     bool binary = false;
     sti_json j = {.out = out};
-    snprintf(version, sizeof version, "%s", q->model->file->weights_sha256);
     sti_json_begin_object(&j, NULL);
     sti_json_text(&j, "model_name", q->model->name);
-    sti_json_text(&j, "model_version", version);
+    sti_json_text(&j, "model_version", q->version);
     if (*q->id)
         sti_json_text(&j, "id", q->id);
     sti_json_begin_array(&j, "outputs");

@@ -20,6 +20,7 @@ typedef struct sti_infer_request {
     float *pixels;    /* [batch, height, width, channels], normalised; sti_alloc'ed */
     double timeout_s; /* 0: not said */
     char id[128];     /* "": none */
+    char version[13]; /* of the weights that answered; set with the answer */
     bool wanted[STI_OUTPUTS], binary[STI_OUTPUTS];
     /* The answer: [batch, classes] each; sti_alloc'ed with the pixels. */
     float *probabilities, *logits;

@@ -42,7 +42,7 @@ stint_status sti_served_open(const char *path, const char *name, int batch_most,
 {
     sti_served *s = served_out;
     stint_status st;
-    *s = (sti_served){.sizes = sizes};
+    *s = (sti_served){.path = path, .sizes = sizes};
     snprintf(s->name, sizeof s->name, "%s", name);
     STI_TRY(sti_model_open_for("model", path, &s->file));
     const sti_network_desc *net = &s->file->network;
@@ -111,6 +111,16 @@ stint_status sti_served_load(sti_served *served)
     if (!served->params || !served->states)
         return STINT_E_MEMORY;
     return sti_model_load(served->file, n, served->params, served->states);
+}
+
+void sti_served_take_weights(sti_served *served, sti_served *fresh)
+{
+    const sti_network *n = network_of(served, 0, 0);
+    stint_model_file *old = served->file;
+    memcpy(served->params, fresh->params, region(n, STI_REGION_PARAM));
+    memcpy(served->states, fresh->states, region(n, STI_REGION_STATE));
+    served->file = fresh->file;
+    fresh->file = old;
 }
 
 int sti_served_step(const sti_served *served, int images)

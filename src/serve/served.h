@@ -12,6 +12,7 @@ enum { STI_SERVE_LADDER = 9 }; /* batches of 1, 2, 4, .. 256 */
 
 typedef struct sti_served {
     char name[STI_SERVE_NAME];
+    const char *path; /* borrowed */
     stint_model_file *file;
     int64_t height, width, channels, classes;
     int steps, step[STI_SERVE_LADDER]; /* batches that there is a network for */
@@ -33,6 +34,10 @@ size_t sti_served_work_bytes(const sti_served *served, int size);
 
 /* Read the weights. */
 stint_status sti_served_load(sti_served *served);
+
+/* The weights and the file of `fresh`, of an equal network, in the place of one's own,
+ * while nothing runs; fresh has the old file then. */
+void sti_served_take_weights(sti_served *served, sti_served *fresh);
 
 /* The ladder's number of the least batch that holds so many images. */
 int sti_served_step(const sti_served *served, int images);

@@ -28,7 +28,8 @@ static bool is_gone(const sti_query *query)
 static stint_status start(sti_server *s)
 {
     stint_status st;
-    s->locked = pthread_mutex_init(&s->lock, NULL) == 0;
+    s->locked = pthread_mutex_init(&s->lock, NULL) == 0 &&
+                pthread_rwlock_init(&s->files, NULL) == 0;
     s->plan.scheduler.is_gone = is_gone;
     STI_TRY(sti_scheduler_create(&s->plan.scheduler, &s->scheduler));
     STI_TRY(sti_workers_start(s));
@@ -76,13 +77,18 @@ static void deliver(sti_server *s, double until)
         rest(2);
 }
 
+static void take_no_more(sti_server *s)
+{
+    (void)pthread_mutex_lock(&s->lock);
+    s->draining = true;
+    (void)pthread_mutex_unlock(&s->lock);
+    sti_server_reload(s, false); /* who asked is answered */
+}
+
 /* What was taken is answered, as long as it may take. */
 static stint_status drain(sti_server *s)
 {
     const double until = sti_server_now() + s->desc.drain_s;
-    (void)pthread_mutex_lock(&s->lock);
-    s->draining = true;
-    (void)pthread_mutex_unlock(&s->lock);
     sti_http_quiesce(s->http);
     while (in_flight(s) > 0 && sti_server_now() < until)
         rest(2);
@@ -101,8 +107,7 @@ static void give_up(sti_server *s)
     if (!s->scheduler)
         return;
     (void)pthread_mutex_lock(&s->lock);
-    s->draining = true; /* none comes after these */
-    sti_query *all = sti_scheduler_withdraw_all(s->scheduler);
+    sti_query *all = sti_scheduler_empty(s->scheduler);
     for (sti_query *q = all; q; q = q->next) {
         sti_pending *pending = q->user;
         pending->begun_s = pending->done_s = sti_server_now();
@@ -135,9 +140,13 @@ stint_status sti_server_run(sti_server *server, stint_serve_result *result_out)
     stint_status st = start(server);
     if (st == STINT_OK)
         st = tell_address(server);
-    while (st == STINT_OK && sti_stop_asked() == STINT_OK)
+    while (st == STINT_OK && sti_stop_asked() == STINT_OK) {
+        sti_server_reload(server, sti_stop_take_save());
+        st = sti_server_watch(server);
         rest(20);
+    }
     sti_stop_clear();
+    take_no_more(server);
     if (st == STINT_OK)
         st = drain(server);
     sti_workers_stop(server);
@@ -151,8 +160,10 @@ stint_status sti_server_run(sti_server *server, stint_serve_result *result_out)
 void sti_server_fini(sti_server *server)
 {
     sti_scheduler_destroy(server->scheduler);
-    if (server->locked)
+    if (server->locked) {
         (void)pthread_mutex_destroy(&server->lock);
+        (void)pthread_rwlock_destroy(&server->files);
+    }
     for (int m = 0; m < STI_SERVE_MODELS; m++)
         sti_served_fini(&server->model[m]);
     sti_serve_tables_fini(&server->tables);

@@ -30,7 +30,7 @@ typedef struct sti_worker {
     int first_cpu;    /* of the server's list */
     sti_runner *runner;
     pthread_t thread;
-    bool begun;
+    bool begun, running; /* running: a batch is under way; locked */
     pthread_cond_t wake;
     int64_t batches, images;
     double busy_s;
@@ -59,13 +59,23 @@ struct sti_server {
     sti_serve_plan plan;
     sti_infer_limits limits;
     size_t in_flight_most, bodies_most; /* bytes */
+    bool reloads; /* the memory has room for new weights beside the old */
+    /* Models' files and the scheduler: used by the connections' thread, replaced by a
+     * reload and by another cut. Taken before the lock. */
+    pthread_rwlock_t files;
     /* What follows is guarded by the lock while serving. */
     pthread_mutex_t lock;
-    bool locked; /* the lock was made */
+    bool locked;                              /* the locks were made */
+    bool paused;                              /* nothing new is taken: weights change */
+    sti_http_request *load[STI_SERVE_MODELS]; /* who asked to load the model anew */
     sti_scheduler *scheduler;
     sti_worker *worker; /* [workers] */
     int workers;
     sti_serve_counts counts[STI_SERVE_MODELS];
+    /* Batches that were asked for of late, by their images less one. */
+    double seen[STI_SERVE_MODELS][STI_SERVE_BATCH];
+    double looked_s; /* when it was last looked whether they are as expected */
+    int64_t recuts;  /* how often the machine was cut anew */
     int64_t in_flight;
     size_t in_flight_bytes;
     _Atomic bool draining; /* read without the lock, too */
@@ -77,6 +87,14 @@ struct sti_server {
 stint_status sti_server_prepare(sti_server *server, const stint_serve_desc *desc);
 stint_status sti_server_run(sti_server *server, stint_serve_result *result_out);
 void sti_server_fini(sti_server *server);
+
+/* All models, or those that were asked for over HTTP, from their files again
+ * (server_reload.c). On the thread that made the server. */
+void sti_server_reload(sti_server *server, bool all);
+
+/* Now and then: is another cut better for what comes now (server_recut.c)? Likewise.
+ * After a failure no partition works. */
+stint_status sti_server_watch(sti_server *server);
 
 /* ---- workers (server_work.c) ---- */
 

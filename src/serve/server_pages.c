@@ -65,6 +65,9 @@ void sti_server_metrics(sti_server *s, sti_text *out)
     add_requests(s, out);
     add_latency(s, out);
     add_partitions(s, out);
+    metric_head(out, "stint_recuts_total", "counter",
+                "times that the machine was cut anew");
+    sti_text_printf(out, "stint_recuts_total %" PRId64 "\n", s->recuts);
     metric_head(out, "stint_requests_waiting", "gauge", "requests that wait");
     sti_text_printf(out, "stint_requests_waiting %" PRId64 "\n",
                     sti_scheduler_waiting(s->scheduler));

@@ -51,6 +51,8 @@ void sti_server_finish(void *user, sti_http_request *r)
 {
     sti_pending *p = r->user;
     (void)user;
+    if (!p) /* told by whoever ended it */
+        return;
     snprintf(r->timing, sizeof r->timing, "queue;dur=%.3f, compute;dur=%.3f",
              1e3 * (p->begun_s - p->query.arrival_s), 1e3 * (p->done_s - p->begun_s));
     if (r->status == 200)
@@ -103,6 +105,7 @@ static int offer(sti_server *s, sti_pending *p)
     int partition;
     if (s->draining)
         return 503;
+    s->seen[p->query.model][p->query.batch - 1]++;
     if (s->in_flight_bytes + p->bytes > s->in_flight_most)
         return 507; /* told as 503, with other words */
     s->in_flight++;
@@ -312,15 +315,37 @@ static void answer_page(sti_server *s, sti_http_request *r)
     (void)pthread_mutex_unlock(&s->lock);
 }
 
-void sti_server_handle(void *user, sti_http_request *r)
+/* "NAME/load": the answer comes when it is done. */
+static void load(sti_server *s, const char *at, sti_http_request *r)
 {
-    sti_server *s = user;
+    const char *rest;
+    const int m = find_model(s, at, &rest);
+    if (m < 0 || strcmp(rest, "/load") != 0) {
+        answer_error(r, 404, "of the repository there is POST models/NAME/load");
+        return;
+    }
+    (void)pthread_mutex_lock(&s->lock);
+    const bool busy = s->load[m] != NULL || s->draining;
+    if (!busy) {
+        s->load[m] = r;
+        sti_http_wait(r);
+    }
+    (void)pthread_mutex_unlock(&s->lock);
+    if (busy)
+        answer_error(r, 409, "the model is being loaded already, or the server ends");
+}
+
+static void answer_path(sti_server *s, sti_http_request *r)
+{
     const char *path = r->path;
     r->status = 200;
     if (strncmp(path, "/v2/models/", 11) == 0)
         answer_model(s, path + 11, r);
     else if (r->refused)
         answer_refused(s, -1, r);
+    else if (strncmp(path, "/v2/repository/models/", 22) == 0 &&
+             strcmp(r->method, "POST") == 0)
+        load(s, path + 22, r);
     else if (!is_get(r))
         answer_error(r, 404, "there is no such path; see GET /");
     else if (strcmp(path, "/v2") == 0 || strcmp(path, "/v2/") == 0)
@@ -335,4 +360,12 @@ void sti_server_handle(void *user, sti_http_request *r)
         answer_page(s, r);
     else
         answer_error(r, 404, "there is no such path; see GET /");
+}
+
+void sti_server_handle(void *user, sti_http_request *r)
+{
+    sti_server *s = user;
+    (void)pthread_rwlock_rdlock(&s->files);
+    answer_path(s, r);
+    (void)pthread_rwlock_unlock(&s->files);
 }

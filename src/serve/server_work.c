@@ -59,9 +59,12 @@ static sti_query *end_batch(sti_worker *w, sti_serve_batch *batch, double begun)
         sti_pending *p = q->user;
         p->begun_s = begun;
         p->done_s = now;
+        p->infer.version[0] = '\0';
+        strncat(p->infer.version, p->infer.model->file->weights_sha256, 12);
         sti_pending_end(p, status_of(p));
     }
     sti_scheduler_done(s->scheduler, w->number, batch, now);
+    w->running = false;
     return first;
 }
 
@@ -111,6 +114,7 @@ static bool work_once(sti_worker *w, double *wake_s)
     if (!batch && !late)
         return false;
     late = end_late(late);
+    w->running = batch != NULL;
     (void)pthread_mutex_unlock(&s->lock);
     answer_all(late);
     if (batch) {
@@ -135,7 +139,7 @@ static void *worker_thread(void *arg)
     (void)pthread_mutex_lock(&s->lock);
     while (!s->stopping) {
         double wake_s = HUGE_VAL;
-        if (!work_once(w, &wake_s) && !s->stopping)
+        if ((s->paused || !work_once(w, &wake_s)) && !s->stopping)
             wait_for_work(w, wake_s);
     }
     (void)pthread_mutex_unlock(&s->lock);

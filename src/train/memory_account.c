@@ -79,13 +79,17 @@ static size_t data_bytes(const sti_setup *setup, int lanes)
     return bytes + order; /* of an epoch */
 }
 
+/* By which blocks of the host are rounded up: commands differ by some KiB in what they
+ * hold when they plan, and are to plan the same. */
+#define HOST_GRAIN_BYTES ((size_t)192 << 10)
+
 /* Blocks of the set-up so far without opened data, and of the host as a round number
  * without those of the communicator, which NET_RANK_BYTES are for. */
 static size_t setup_blocks(const sti_setup *setup, size_t now)
 {
     const size_t host = setup->host_bytes, own = host + setup->inputs->index_bytes;
     const size_t net = setup->comm ? sti_comm_block_bytes(setup->comm) : 0;
-    return STI_ALIGN_UP(host - net, STI_ACCOUNT_GRAIN_BYTES) +
+    return (host - net + HOST_GRAIN_BYTES - 1) / HOST_GRAIN_BYTES * HOST_GRAIN_BYTES +
            (now > own ? now - own : 0);
 }
 

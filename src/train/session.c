@@ -144,7 +144,8 @@ static stint_status prepare(stint_session *s, const stint_session_desc *d)
                            .correct = -1,
                            .logits = -1,
                            .probabilities = -1,
-                           .squares = -1};
+                           .squares = -1,
+                           .moved = -1};
     s->fill = d->fill;
     s->user = d->user;
     s->optimizer = *sti_optimizer_section_of(d->recipe);

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "stint/trust.h"
+#include "stint/uncertainty.h"
 
 /* One more answer of this probability. */
 void sti_calibrate(stint_calibration *calibration, double confidence, bool right);

@@ -2,7 +2,7 @@
 #ifndef STI_TRUST_UNCERTAINTY_H
 #define STI_TRUST_UNCERTAINTY_H
 
-#include "stint/trust.h"
+#include "stint/uncertainty.h"
 
 /* Figures, confidence against accuracy, entropies of images and strangers, and the
  * images that the networks are least sure of. The data of desc are read again.

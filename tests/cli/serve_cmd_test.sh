@@ -71,6 +71,30 @@ serve m=r --sla 100s --listen 127.0.0.1:0 --policy fifs --batch-delay 60s --drai
 client cut_off
 wait $server
 [ $? -eq 143 ] || fail "a drain that is cut off: $(cat served.err)"
+# ---- new weights while it serves: whole, or the old ones stay ----
+run 0 train a.ini --data g --out new --seed 5 -q
+cp -r r live
+serve m=live --sla 2s --listen 127.0.0.1:0 --batch-max 16
+version() { curl -s "http://$(cat address)/v2/models/m" | $python -c 'import json,sys; print(json.load(sys.stdin)["versions"][0])'; }
+if command -v curl >/dev/null; then
+    old=$(version)
+    load() { curl -s -o "$work/loaded" -w '%{http_code}' -X POST "http://$(cat address)/v2/repository/models/m/load"; }
+    client crowd &
+    cp new/model.safetensors live/next && mv live/next live/model.safetensors
+    wait $!
+    [ "$(load)" = 200 ] || fail "load: $(cat loaded)"
+    new=$(version)
+    [ "$old" != "$new" ] || fail "the version stays"
+    head -c 2000 new/model.safetensors >live/model.safetensors
+    [ "$(load)" = 400 ] || fail "a damaged file was loaded: $(cat loaded)"
+    [ "$(version)" = "$new" ] || fail "a damaged file changed the version"
+    cp r/model.safetensors live/model.safetensors
+    kill -HUP $server
+    for _ in $(seq 100); do [ "$(version)" = "$old" ] && break; sleep 0.05; done
+    [ "$(version)" = "$old" ] || fail "SIGHUP loads nothing"
+    client answers
+fi
+end 0
 
 # ---- load, and more of it than there is time for ----
 serve m=r --sla 300ms --listen 127.0.0.1:0 --tables-out tables.json
@@ -84,6 +108,26 @@ says err "cannot listen"
 end 0
 run 0 serve m=r --sla 300ms --tables tables.json --explain
 run 6 bench serve --url http://127.0.0.1:9 --requests 1
+
+# ---- other batches than expected: another cut, nothing lost ----
+if [ "$(nproc)" -ge 2 ] && $python -c 'import ctypes; ctypes.CDLL("libglpk.so.40")' 2>/dev/null; then
+    cat >drift.json <<'END'
+{"format":"stint-serve-tables","units":2,"legal":"any","models":[{"name":"m","sla_s":1,
+"sizes":[1,2],"batches":[1,16],"p50_s":[[0.010,0.16],[0.009,0.06]],"p95_s":[[0.010,0.16],[0.009,0.06]]}]}
+END
+    printf '0,1\n1,1\n' >ones.csv
+    serve m=r --sla 1s --listen 127.0.0.1:0 -j 2 --batch-max 16 --tables drift.json --traffic ones.csv
+    grep -c . address >/dev/null
+    metric() { $python -c 'import sys,urllib.request as u
+for l in u.urlopen("http://" + sys.argv[1] + "/metrics").read().decode().splitlines():
+    if l.startswith(sys.argv[2] + " "): print(int(float(l.split()[1])))' "$(cat address)" "$1"; }
+    [ "$(metric stint_recuts_total)" = 0 ] || fail "cut anew before anything came"
+    run 0 bench serve --url "http://$(cat address)" --arrivals poisson:100 --batch 16 --duration 4s --json
+    json 'j["failed"] == 0 and j["late"] == 0 and j["served"] + j["rejected"] == j["sent"]'
+    [ "$(metric stint_recuts_total)" -ge 1 ] || fail "large batches, the same cut"
+    client answers
+    end 0
+fi
 
 # ---- simulations ----
 cat >two.json <<'END'

@@ -218,7 +218,8 @@ static void test_keys_that_may_change(void **state)
         "train.steps",    "train.start", "train.eval_every",     "loss.reference",
         "net.overlap",    "run.out",     "run.threads",          "run.memory",
         "run.lanes",      "run.keep",    "run.checkpoint_every", "run.log_every",
-        "run.hash_every", "run.answers", "run.tensorboard"};
+        "run.hash_every", "run.answers", "run.tensorboard",      "env.rom",
+        "agent.overlap"};
     const sti_recipe_table *table = sti_recipe_table_get();
     stint_recipe *r = make_recipe("keys", NULL);
     size_t found = 0;
