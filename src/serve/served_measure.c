@@ -121,7 +121,7 @@ stint_status sti_served_measure(sti_served *models, int count, const int *thread
             return sti_fail(STINT_E_MEMORY, "no thread to measure with");
         (void)pthread_join(thread, NULL);
         if (job.status != STINT_OK)
-            return sti_fail(job.status, "%s", job.failure);
+            return *job.failure ? sti_fail(job.status, "%s", job.failure) : job.status;
     }
     return STINT_OK;
 }

@@ -77,13 +77,18 @@ static void deliver(sti_server *s, double until)
         rest(2);
 }
 
+static void take_no_more(sti_server *s)
+{
+    (void)pthread_mutex_lock(&s->lock);
+    s->draining = true;
+    (void)pthread_mutex_unlock(&s->lock);
+    sti_server_reload(s, false); /* who asked is answered */
+}
+
 /* What was taken is answered, as long as it may take. */
 static stint_status drain(sti_server *s)
 {
     const double until = sti_server_now() + s->desc.drain_s;
-    (void)pthread_mutex_lock(&s->lock);
-    s->draining = true;
-    (void)pthread_mutex_unlock(&s->lock);
     sti_http_quiesce(s->http);
     while (in_flight(s) > 0 && sti_server_now() < until)
         rest(2);
@@ -102,7 +107,6 @@ static void give_up(sti_server *s)
     if (!s->scheduler)
         return;
     (void)pthread_mutex_lock(&s->lock);
-    s->draining = true; /* none comes after these */
     sti_query *all = sti_scheduler_withdraw_all(s->scheduler);
     for (sti_query *q = all; q; q = q->next) {
         sti_pending *pending = q->user;
@@ -142,11 +146,9 @@ stint_status sti_server_run(sti_server *server, stint_serve_result *result_out)
         rest(20);
     }
     sti_stop_clear();
+    take_no_more(server);
     if (st == STINT_OK)
         st = drain(server);
-    server->draining = true;
-    sti_server_reload(server,
-                      false); /* who asked is answered, and nobody asks any more */
     sti_workers_stop(server);
     give_up(server);
     sti_http_stop(server->http);

@@ -241,6 +241,13 @@ static size_t pending_bytes(const sti_server *s)
     return most;
 }
 
+/* With less the largest request would never be taken. */
+static size_t pending_least(const sti_server *s)
+{
+    const size_t own = pending_bytes(s);
+    return own > IN_FLIGHT_LEAST ? own : IN_FLIGHT_LEAST;
+}
+
 /* What one request may ask for. */
 static void set_limits(sti_server *s)
 {
@@ -250,14 +257,31 @@ static void set_limits(sti_server *s)
                            .decode_bytes = body > DECODE_LEAST ? body : DECODE_LEAST};
 }
 
+/* Weights that are loaded anew stand beside the old ones, and are run once. Where the
+ * budget has no room for that, the server serves, but loads nothing. */
+static void plan_reload(sti_server *s)
+{
+    sti_account *a = &s->account;
+    size_t most = 0;
+    for (int m = 0; m < s->tables.models; m++) {
+        const size_t bytes = sti_served_weight_bytes(&s->model[m]) +
+                             sti_served_work_bytes(&s->model[m], 0);
+        most = bytes > most ? bytes : most;
+    }
+    const size_t requests = s->desc.max_body_bytes + pending_least(s);
+    s->reloads = !s->desc.memory_bytes ||
+                 a->total_bytes + requests + most <= s->desc.memory_bytes;
+    if (s->reloads)
+        sti_account_add(a, "a reload", "new weights beside the old", most);
+}
+
 /* What a budget leaves is for bodies that come in, one of the largest at least, and for
  * requests on their way. */
 static void share_rest(sti_server *s)
 {
     sti_account *a = &s->account;
     const size_t body = s->desc.max_body_bytes;
-    const size_t own = pending_bytes(s); /* else the largest would never be taken */
-    const size_t least = own > IN_FLIGHT_LEAST ? own : IN_FLIGHT_LEAST;
+    const size_t least = pending_least(s);
     const size_t taken = a->total_bytes + body + least;
     const size_t left =
         s->desc.memory_bytes > taken ? (s->desc.memory_bytes - taken) / 2 : 0;
@@ -289,6 +313,7 @@ static stint_status account(sti_server *s)
     sti_account_add(a, "graphs", "networks of each batch and size",
                     sti_alloc_now_bytes());
     sti_account_add_process(a, &process, s->units + 1);
+    plan_reload(s);
     share_rest(s);
     return sti_account_check(
         a, s->desc.memory_bytes,

@@ -18,7 +18,7 @@
 #define NEAR   0.9   /* of the bound */
 #define GAIN   1.05
 
-/* Of two distributions [count]: 0, equal, to 1, apart. */
+/* The distance of two distributions [count]: 0, equal, to 1, apart. */
 static double distance(const double *p, const double *q, int count)
 {
     double sum = 0;

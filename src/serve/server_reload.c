@@ -90,6 +90,11 @@ static stint_status reload(sti_server *s, int model)
     sti_served *old = &s->model[model];
     sti_served fresh = {.steps = 0};
     stint_status st;
+    if (!s->reloads)
+        return sti_fail(STINT_E_MEMORY,
+                        "%s: --memory has no room for new weights beside the old; "
+                        "begin the server again",
+                        old->name);
     STI_TRY(sti_served_open(old->path, old->name, 1, one, 1, &fresh));
     STI_TRY(check_same(old, &fresh));
     STI_TRY(sti_served_load(&fresh));
