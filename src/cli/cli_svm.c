@@ -127,6 +127,17 @@ static void check_combinations(const sti_svm_task *t, sti_complaints *c)
         sti_complain(c, "-a oaa is for ls_svc; -s %s tells every pair apart", t->type);
     else if (oaa && t->args->probability == 1)
         sti_complain(c, "-b 1 wants a machine for every pair, not -a oaa");
+    if (t->args->report && t->folds > 0)
+        sti_complain(c, "--report shows a model, and -v %lld makes none",
+                     (long long)t->folds);
+    if (t->desc.store != STI_STORE_AUTO && !t->fit.ls)
+        sti_complain(c,
+                     "-l is for ls_svc and ls_svr; --memory and -m say what -s %s "
+                     "keeps of the kernel matrix",
+                     t->type);
+    if (t->desc.rank >= 0 && !t->fit.ls)
+        sti_complain(c, "--rank is for ls_svc and ls_svr; -s %s has no preconditioner",
+                     t->type);
 }
 
 static void describe(sti_svm_task *t)
@@ -216,6 +227,14 @@ static stint_status read_point_weights(sti_svm_task *t)
     return st;
 }
 
+const char *sti_svm_weights_file(const sti_svm_args *a)
+{
+    const bool given = a->weights && *a->weights;
+    return given && (!strchr(a->weights, '=') || sti_path_is_file(a->weights))
+               ? a->weights
+               : NULL;
+}
+
 static stint_status choose_weights(sti_svm_task *t)
 {
     double label[STI_SVM_CLASSES_MOST];
@@ -223,7 +242,7 @@ static stint_status choose_weights(sti_svm_task *t)
     const char **words = NULL;
     if (!t->args->weights || !*t->args->weights)
         return STINT_OK;
-    if (!strchr(t->args->weights, '=') || sti_path_is_file(t->args->weights))
+    if (sti_svm_weights_file(t->args))
         return read_point_weights(t);
     if (!sti_svm_fit_classifies(&t->fit))
         return sti_fail(STINT_E_USAGE, "--weights are for classes, not for %s",
@@ -232,7 +251,10 @@ static stint_status choose_weights(sti_svm_task *t)
         sti_alloc_array(t->table.x.rows, sizeof *class_of, "svm.classes");
     stint_status st = class_of ? STINT_OK : STINT_E_MEMORY;
     STI_TRY(st);
-    STI_TRY(sti_svm_classes_of(&t->table, class_of, label, &classes));
+    st = sti_svm_classes_of(&t->table, class_of, label, &classes);
+    if (st == STINT_E_INPUT)
+        st = sti_fail_context(st, "%s", t->call->operands[0]);
+    STI_TRY(st);
     STI_TRY(sti_option_split(t->call->arena, t->args->weights, &words, &count));
     t->weight = sti_alloc_array(count, sizeof *t->weight, "svm.weights");
     STI_TRY(t->weight ? STINT_OK : STINT_E_MEMORY);
@@ -272,13 +294,12 @@ stint_status sti_svm_read(sti_svm_task *t)
         desc.beside_bytes = taken;
     }
     STI_TRY(sti_table_read(&desc, &t->table));
+    STI_TRY(sti_svm_check_rows(&t->desc.function, &t->table, desc.path));
     settle_gamma(t);
     t->smo.function = t->desc.function;
     t->fit.least_squares = t->desc;
     t->fit.smo = t->smo;
     st = choose_weights(t);
-    if (st == STINT_E_INPUT)
-        st = sti_fail_context(st, "%s", desc.path);
     t->read_s = sti_seconds_since(start);
 out:
     return st;
@@ -286,6 +307,8 @@ out:
 
 stint_status sti_svm_make_plan(sti_svm_task *t)
 {
+    t->fit.least_squares.beside_bytes = t->fit.smo.beside_bytes = sti_svm_folds_bytes(
+        &t->fit, &t->table, t->folds > 0, t->args->probability == 1);
     stint_status st = sti_svm_fit_plan(&t->fit, &t->table, &t->plan);
     if (st == STINT_E_INPUT)
         st = sti_fail_context(st, "%s", t->call->operands[0]);

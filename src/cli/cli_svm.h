@@ -36,6 +36,9 @@ typedef struct sti_svm_task {
 
 extern const sti_cli_absent sti_svm_absent[];
 
+/* The file of --weights; NULL: it names classes, or nothing. */
+const char *sti_svm_weights_file(const sti_svm_args *args);
+
 /* What was asked, as far as it can be told without the data. All complaints at once. */
 stint_status sti_svm_choose(sti_svm_task *task);
 /* Read operand 0 and make the fit out for it; the plan is the caller's. */

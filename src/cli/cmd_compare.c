@@ -369,6 +369,24 @@ static stint_status compare(sti_cli_call *call, const stint_compare_desc *desc,
     return st;
 }
 
+/* Can the page be written, and over none of what is read? */
+static stint_status check_page(const compare_args *args, const stint_compare_desc *d)
+{
+    stint_status st;
+    if (!args->page)
+        return STINT_OK;
+    STI_TRY(sti_cli_check_out(d->reference, args->page));
+    STI_TRY(sti_cli_check_out(d->changed, args->page));
+    STI_TRY(sti_cli_check_out(args->data, args->page));
+    if (args->groups)
+        STI_TRY(sti_cli_check_out(args->groups, args->page));
+    for (int64_t i = 0; i < d->floors; i++)
+        STI_TRY(sti_cli_check_out(d->floor[i], args->page));
+    st = sti_path_check_file(args->page);
+out:
+    return st;
+}
+
 static stint_status compare_run(sti_cli_call *call)
 {
     const compare_args *args = call->args;
@@ -392,6 +410,8 @@ static stint_status compare_run(sti_cli_call *call)
     stint_status st = desc.reference && desc.changed ? STINT_OK : STINT_E_MEMORY;
     if (st == STINT_OK)
         st = find_floor(call, &desc);
+    if (st == STINT_OK)
+        st = check_page(args, &desc);
     if (st == STINT_OK && args->groups)
         st = sti_cli_read_groups(call, args->groups, &held, &desc.group,
                                  &desc.group_count);

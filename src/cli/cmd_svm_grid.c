@@ -99,6 +99,8 @@ static stint_status choose(grid *g)
         st = read_steps("--log2c", args->log2c, &g->c);
     if (st == STINT_OK)
         st = read_steps("--log2g", args->log2g, &g->g);
+    if (st == STINT_OK && g->task.args->report)
+        st = sti_fail(STINT_E_USAGE, "--report shows a model, and a grid makes none");
     if (g->task.folds == 0)
         g->task.folds = 5;
     return st;
@@ -132,6 +134,16 @@ static void set_parameters(sti_svm_fit *fit, const trial *t)
 {
     fit->least_squares.c = fit->smo.c = t->c;
     fit->least_squares.function.gamma = fit->smo.function.gamma = t->gamma;
+}
+
+/* The plan is that of the largest C, whose preconditioner is the largest. */
+static stint_status plan(grid *g)
+{
+    trial most = {.gamma = g->task.desc.function.gamma};
+    for (int i = 0; i < g->c.count; i++)
+        most.c = fmax(most.c, isnan(g->c.at[i]) ? g->task.desc.c : exp2(g->c.at[i]));
+    set_parameters(&g->task.fit, &most);
+    return sti_svm_make_plan(&g->task);
 }
 
 /* Folds are the same every time, as every svm-train of grid.py draws the same ones. */
@@ -257,7 +269,7 @@ static stint_status grid_run(sti_cli_call *call)
     sti_cli_catch_signals();
     STI_TRY(sti_svm_read(&g->task));
     STI_TRY(sti_svm_count_folds(&g->task, &g->folds));
-    STI_TRY(sti_svm_make_plan(&g->task));
+    STI_TRY(plan(g));
     g->trials = sti_alloc_array((int64_t)g->c.count * g->g.count, sizeof *g->trials,
                                 "svm.trials");
     g->answer = sti_alloc_array(g->task.table.x.rows, sizeof *g->answer, "svm.answers");

@@ -317,6 +317,7 @@ static stint_status predict_run(sti_cli_call *call)
     if (args->probability == 1 && !has_probabilities(&t.model))
         STI_TRY(sti_fail(STINT_E_INPUT, "%s: has no probabilities; train it with -b 1",
                          path[1]));
+    STI_TRY(sti_svm_predict_check(&t.model, &t.table, path[0]));
     st = predict(&t);
     if (st == STINT_E_INPUT)
         st = sti_fail_context(st, "%s", path[0]);

@@ -190,6 +190,14 @@ out:
     return st;
 }
 
+/* Is the file none of those that are read? */
+static stint_status check_out(const sti_svm_task *t, const char *path)
+{
+    const char *weights = sti_svm_weights_file(t->args);
+    const stint_status st = sti_cli_check_out(t->call->operands[0], path);
+    return st == STINT_OK && weights ? sti_cli_check_out(weights, path) : st;
+}
+
 /* Can the page be written beside the data and the model? */
 static stint_status check_report(const sti_svm_task *t, const char *model)
 {
@@ -198,14 +206,14 @@ static stint_status check_report(const sti_svm_task *t, const char *model)
         return STINT_OK;
     if (sti_path_is_same(report, model))
         return sti_fail(STINT_E_USAGE, "MODEL and --report are both %s", model);
-    const stint_status st = sti_cli_check_out(t->call->operands[0], report);
+    const stint_status st = check_out(t, report);
     return st == STINT_OK ? sti_path_check_file(report) : st;
 }
 
 /* Who works with others does one thing: a training by least squares. */
-static stint_status check_ranks(const sti_svm_task *t, const stint_net *net)
+static stint_status check_ranks(const sti_svm_task *t, bool together)
 {
-    if (!net || (t->fit.ls && t->folds == 0 && t->args->probability == 0))
+    if (!together || (t->fit.ls && t->folds == 0 && t->args->probability == 0))
         return STINT_OK;
     return sti_fail(STINT_E_UNSUPPORTED,
                     "several processes share a training of ls_svc and ls_svr, without "
@@ -233,40 +241,46 @@ static stint_status prepare(sti_svm_task *t, stint_net *net)
     return comm ? sti_comm_agree(comm, st) : st;
 }
 
-static stint_status run_task(sti_cli_call *call, stint_net *net)
+static stint_status run_task(sti_svm_task *t, stint_net *net)
 {
-    sti_svm_task t = {.call = call, .args = call->args};
+    sti_cli_call *call = t->call;
     const char *data = call->operands[0];
     stint_status st;
-    STI_TRY(sti_svm_choose(&t));
-    STI_TRY(check_ranks(&t, net));
+    STI_TRY(check_ranks(t, net != NULL));
     /* As svm-train: the data's name without its folder, and .model. */
     const char *path =
         call->operand_count > 1
             ? call->operands[1]
             : sti_arena_printf(call->arena, "%s.model", sti_path_name(data));
     STI_TRY(path ? STINT_OK : STINT_E_MEMORY);
-    if (t.folds == 0) {
-        STI_TRY(sti_cli_check_out(data, path));
+    if (t->folds == 0) {
+        STI_TRY(check_out(t, path));
         STI_TRY(sti_path_check_file(path));
-        STI_TRY(check_report(&t, path));
+        STI_TRY(check_report(t, path));
     }
-    if (t.fit.ls && stint_net_rank(net) == 0)
+    if (t->fit.ls && stint_net_rank(net) == 0)
         sti_cli_say(call, "least-squares machine (%s), not svm-train's objective",
-                    t.type);
+                    t->type);
     sti_cli_catch_signals();
-    STI_TRY(prepare(&t, net));
-    st = t.folds > 0 ? sti_svm_validate(&t) : train_and_write(&t, path);
+    STI_TRY(prepare(t, net));
+    st = t->folds > 0 ? sti_svm_validate(t) : train_and_write(t, path);
 out:
-    sti_svm_finish(&t);
+    sti_svm_finish(t);
     return st;
 }
 
+/* What cannot be done is told before ranks wait for each other. */
 static stint_status train_run(sti_cli_call *call)
 {
+    const train_args *args = call->args;
+    sti_svm_task t = {.call = call, .args = &args->svm};
     stint_net *net = NULL;
-    const stint_status st = join(call, &net);
-    return st == STINT_OK ? sti_cli_leave(call, net, run_task(call, net)) : st;
+    stint_status st = sti_svm_choose(&t);
+    if (st == STINT_OK)
+        st = check_ranks(&t, args->net_ranks > 1);
+    if (st == STINT_OK)
+        st = join(call, &net);
+    return st == STINT_OK ? sti_cli_leave(call, net, run_task(&t, net)) : st;
 }
 
 const sti_cli_command sti_cmd_svm_train = {

@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "base/fail.h"
+#include "base/file.h"
 #include "base/units.h"
 #include "cli/cli_eval.h"
 #include "trust/uncertainty.h"
@@ -97,6 +98,23 @@ static stint_status find_models(sti_cli_call *call, stint_uncertainty_desc *desc
     return st;
 }
 
+/* Can the page be written, and over none of what is read? Before hours of work. */
+static stint_status check_page(const stint_uncertainty_desc *d, const char *page)
+{
+    stint_status st;
+    if (!page)
+        return STINT_OK;
+    STI_TRY(sti_cli_check_out(d->model, page));
+    STI_TRY(sti_cli_check_out(d->data.path, page));
+    if (d->strangers)
+        STI_TRY(sti_cli_check_out(d->strangers, page));
+    for (int64_t i = 0; i < d->ensemble_count; i++)
+        STI_TRY(sti_cli_check_out(d->ensemble[i], page));
+    st = sti_path_check_file(page);
+out:
+    return st;
+}
+
 stint_status sti_cli_eval_several(sti_cli_call *call, const char *path,
                                   const stint_model_facts *facts,
                                   const stint_data_desc *data)
@@ -116,6 +134,7 @@ stint_status sti_cli_eval_several(sti_cli_call *call, const char *path,
     stint_uncertainty u = {0};
     stint_status st;
     STI_TRY(find_models(call, &desc));
+    STI_TRY(check_page(&desc, args->page));
     sti_cli_catch_signals();
     st = stint_uncertain(&desc, &u);
     if (view.begun)

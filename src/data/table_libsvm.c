@@ -176,6 +176,8 @@ stint_status sti_table_parse_libsvm(sti_table_text *text, sti_table *table)
             return sti_table_fault(text, "an empty line; every line is a row");
         st = read_row(text, from, stop, seen.words, table);
     }
+    if (table->x.columns < table->first) /* no feature at all */
+        table->x.columns = table->first;
     if (st == STINT_OK && table->first == 0)
         sti_log(STINT_LOG_WARNING,
                 "%s: indices count from 0; LIBSVM's own files begin with 1",

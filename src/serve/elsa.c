@@ -513,7 +513,7 @@ static void put_in_order(sti_query **list, sti_query *q)
     *list = q;
 }
 
-sti_query *sti_scheduler_empty(sti_scheduler *s)
+sti_query *sti_scheduler_withdraw_all(sti_scheduler *s)
 {
     sti_query *list = NULL;
     for (sti_query *q = s->first, *next; q; q = next) {

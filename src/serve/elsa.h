@@ -91,8 +91,8 @@ void sti_scheduler_done(sti_scheduler *scheduler, int partition, sti_serve_batch
 /* Take a query that waits away (its client has left). False: it is not waiting. */
 bool sti_scheduler_withdraw(sti_scheduler *scheduler, sti_query *query);
 
-/* Take away all that wait, linked by next in the order of their numbers' coming. */
-sti_query *sti_scheduler_empty(sti_scheduler *scheduler);
+/* Take away all that wait, linked by next in the order of their coming. */
+sti_query *sti_scheduler_withdraw_all(sti_scheduler *scheduler);
 
 int64_t sti_scheduler_waiting(const sti_scheduler *scheduler); /* queries */
 

@@ -107,7 +107,7 @@ static void give_up(sti_server *s)
     if (!s->scheduler)
         return;
     (void)pthread_mutex_lock(&s->lock);
-    sti_query *all = sti_scheduler_empty(s->scheduler);
+    sti_query *all = sti_scheduler_withdraw_all(s->scheduler);
     for (sti_query *q = all; q; q = q->next) {
         sti_pending *pending = q->user;
         pending->begun_s = pending->done_s = sti_server_now();

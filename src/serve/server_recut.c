@@ -126,7 +126,7 @@ static stint_status change(sti_server *s, const sti_serve_plan *plan,
     (void)pthread_rwlock_wrlock(&s->files); /* nothing new comes meanwhile */
     (void)pthread_mutex_lock(&s->lock);
     settle(s);
-    waiting = sti_scheduler_empty(old);
+    waiting = sti_scheduler_withdraw_all(old);
     (void)pthread_mutex_unlock(&s->lock);
     sti_workers_stop(s); /* they take nothing: the scheduler is empty */
     for (int m = 0; m < tables->models; m++) {

@@ -26,10 +26,10 @@ struct sti_kernel_product {
     sti_kernel_product_size size;
     band *bands;
     int64_t band_count, n;
-    char *crossing;  /* [size.crossing] values of tiles between the ranges */
-    char *made;      /* [threads] tiles */
-    double *partial; /* [bands, columns, STI_GRAM_TILE] of the band at work */
-    double *blocks;  /* [slots, columns, n] sums of shards */
+    double *crossing; /* [size.crossing] values of tiles between the ranges */
+    double *made;     /* [threads] tiles */
+    double *partial;  /* [bands, columns, STI_GRAM_TILE] of the band at work */
+    double *blocks;   /* [slots, columns, n] sums of shards */
     sti_kernel_ranges ranges;
     const double *diagonal;
     bool all_kept;
@@ -91,15 +91,14 @@ static int64_t block_values(const sti_kernel_product *p)
     return p->size.columns * p->size.n;
 }
 
-size_t sti_kernel_product_bytes(const sti_gram_rows *rows, sti_kernel_product_size size,
-                                bool single)
+size_t sti_kernel_product_bytes(const sti_gram_rows *rows, sti_kernel_product_size size)
 {
     const size_t bands = (size_t)bands_most(size.n), columns = (size_t)size.columns;
     const size_t blocks =
         (size_t)slots_of(bands_most(size.n)) * columns * (size_t)size.n;
     return bands * (sizeof(band) + columns * STI_GRAM_TILE * sizeof(double)) +
-           (size_t)size.crossing * sti_kernel_value_bytes(single) +
-           blocks * sizeof(double) + (size_t)size.threads * STI_GRAM_TILE_BYTES +
+           (size_t)size.crossing * sizeof(double) + blocks * sizeof(double) +
+           (size_t)size.threads * STI_GRAM_TILE_BYTES +
            sti_kernel_columns_bytes(rows, size.threads);
 }
 
@@ -118,8 +117,7 @@ stint_status sti_kernel_product_create(const sti_kernel_source *source,
     p->store = store;
     p->size = size;
     p->bands = sti_alloc_array(bands, sizeof *p->bands, "svm.bands");
-    p->crossing = sti_alloc_array(size.crossing, sti_kernel_value_bytes(source->single),
-                                  "svm.crossing");
+    p->crossing = sti_alloc_array(size.crossing, sizeof *p->crossing, "svm.crossing");
     p->made = sti_alloc_array(size.threads, STI_GRAM_TILE_BYTES, "svm.tile");
     p->partial = sti_alloc_array(bands * size.columns, STI_GRAM_TILE * sizeof(double),
                                  "svm.partial");
@@ -159,17 +157,16 @@ static stint_status look_for_stop(void)
 }
 
 /* A tile between the ranges that is kept, or NULL. */
-static char *crossing_tile(const sti_kernel_product *p, const band *u, const band *v)
+static double *crossing_tile(const sti_kernel_product *p, const band *u, const band *v)
 {
     const int64_t at = sti_rectangle_values(
         p->ranges.rows[1].count, p->ranges.rows[0].count, u->index, v->index);
     const int64_t end = at + u->rows.count * sti_band_stride(v->rows);
-    return end <= p->size.crossing
-               ? p->crossing + (size_t)at * sti_kernel_value_bytes(p->source.single)
-               : NULL;
+    return end <= p->size.crossing ? p->crossing + at : NULL;
 }
 
-static const void *kept_tile(const sti_kernel_product *p, const band *u, const band *v)
+static const double *kept_tile(const sti_kernel_product *p, const band *u,
+                               const band *v)
 {
     return u->range == v->range
                ? sti_kernel_store_tile(p->store, p->ranges.index[u->range], u->index,
@@ -177,13 +174,13 @@ static const void *kept_tile(const sti_kernel_product *p, const band *u, const b
                : crossing_tile(p, u, v);
 }
 
-static const void *find_tile(const sti_kernel_product *p, const band *u, const band *v,
-                             int worker)
+static const double *find_tile(const sti_kernel_product *p, const band *u,
+                               const band *v, int worker)
 {
-    const void *kept = kept_tile(p, u, v);
+    const double *kept = kept_tile(p, u, v);
     if (kept)
         return kept;
-    char *tile = p->made + (size_t)worker * STI_GRAM_TILE_BYTES;
+    double *tile = p->made + (int64_t)worker * STI_GRAM_TILE * STI_GRAM_TILE;
     sti_kernel_source_tile(&p->source, u->rows, v->rows, tile,
                            sti_kernel_columns_scratch(p->columns, worker));
     return tile;
@@ -193,7 +190,7 @@ static void crossing_piece(void *arg, int64_t piece, int worker)
 {
     const sti_kernel_product *p = arg;
     const band *u = &p->bands[p->row_band], *v = &p->bands[piece];
-    char *tile = crossing_tile(p, u, v);
+    double *tile = crossing_tile(p, u, v);
     if (tile)
         sti_kernel_source_tile(&p->source, u->rows, v->rows, tile,
                                sti_kernel_columns_scratch(p->columns, worker));
@@ -247,7 +244,7 @@ static void tile_piece(void *arg, int64_t piece, int worker)
 {
     const sti_kernel_product *p = arg;
     const band *u = &p->bands[p->row_band], *v = &p->bands[piece];
-    const void *tile = find_tile(p, u, v, worker);
+    const double *tile = find_tile(p, u, v, worker);
     for (int64_t c = 0; c < p->count; c += TOGETHER) {
         const int64_t count = p->count - c < TOGETHER ? p->count - c : TOGETHER;
         const double *x[TOGETHER], *across[TOGETHER];
@@ -387,8 +384,7 @@ static bool can_read_columns(const sti_kernel_product *p)
     const sti_kernel_source *s = &p->source;
     const sti_gram_kind kind = s->function->kind;
     const bool apart = kind == STI_GRAM_LAPLACIAN || kind == STI_GRAM_CHI_SQUARED;
-    return p->all_kept && !s->single && kind != STI_GRAM_PRECOMPUTED &&
-           (s->rows->dense || !apart);
+    return p->all_kept && kind != STI_GRAM_PRECOMPUTED && (s->rows->dense || !apart);
 }
 
 stint_status sti_kernel_product_pivots(void *arg, int64_t count, const int64_t *pivot)

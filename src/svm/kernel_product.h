@@ -36,8 +36,8 @@ typedef struct sti_band_range {
 sti_band_range sti_kernel_product_bands(int64_t n, int ranks, int rank);
 
 /* Bytes for that. */
-size_t sti_kernel_product_bytes(const sti_gram_rows *rows, sti_kernel_product_size size,
-                                bool single);
+size_t sti_kernel_product_bytes(const sti_gram_rows *rows,
+                                sti_kernel_product_size size);
 stint_status sti_kernel_product_create(const sti_kernel_source *source,
                                        const sti_kernel_store *store,
                                        sti_kernel_product_size size,

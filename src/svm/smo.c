@@ -1,5 +1,6 @@
 #include "svm/smo.h"
 
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -439,6 +440,16 @@ static void begin(sti_smo *s, const sti_smo_problem *p, double *alpha)
     make_violations(s);
 }
 
+/* Are there numbers to go by? Kernel rows are floats, and what is too large for these
+ * would look like a machine that is solved. */
+static bool is_finite(const sti_smo *s)
+{
+    for (int64_t i = 0; i < s->p->points; i++)
+        if (!(fabs(s->diagonal[i]) <= (double)FLT_MAX))
+            return false;
+    return true;
+}
+
 stint_status sti_smo_solve(sti_smo *s, const sti_smo_problem *p, double *alpha,
                            sti_smo_progress_fn *progress, void *user,
                            sti_smo_result *result_out)
@@ -446,6 +457,8 @@ stint_status sti_smo_solve(sti_smo *s, const sti_smo_problem *p, double *alpha,
     sti_smo_result r = {0};
     stint_status st = sti_stop_asked();
     begin(s, p, alpha);
+    if (st == STINT_OK && !is_finite(s))
+        st = STINT_E_FAILED;
     while (st == STINT_OK) {
         r.gap = survey(s);
         if (!(r.gap >= p->tolerance) && s->columns == p->points)
@@ -468,6 +481,10 @@ stint_status sti_smo_solve(sti_smo *s, const sti_smo_problem *p, double *alpha,
         st = sti_stop_asked();
     }
     conclude(s, &r);
+    if (!isfinite(r.objective) || !isfinite(r.rho) || !is_finite(s)) {
+        r.gap = (double)NAN;
+        st = st == STINT_OK ? STINT_E_FAILED : st;
+    }
     *result_out = r;
     return st;
 }

@@ -49,8 +49,9 @@ void sti_smo_destroy(sti_smo *smo); /* NULL is fine */
 typedef void sti_smo_progress_fn(void *user, int64_t iterations, double gap);
 
 /* alpha [variables]: start and solution; its points are those that the rows were last
- * selected for. STINT_E_FAILED: not there in so many iterations; or the status of a
- * stop that was asked for. No text is recorded: it may run in a thread of a team. */
+ * selected for. STINT_E_FAILED: not there in so many iterations, or no finite numbers
+ * (the gap is then NaN); or the status of a stop that was asked for. No text is
+ * recorded: it may run in a thread of a team. */
 stint_status sti_smo_solve(sti_smo *smo, const sti_smo_problem *problem, double *alpha,
                            sti_smo_progress_fn *progress, void *user,
                            sti_smo_result *result_out);

@@ -1,5 +1,6 @@
 #include "svm/svm_fit.h"
 
+#include "base/fail.h"
 #include "base/memory.h"
 
 bool sti_svm_fit_classifies(const sti_svm_fit *f)
@@ -24,6 +25,9 @@ stint_status sti_svm_fit_plan(const sti_svm_fit *f, const sti_table *table,
     sti_svm_train_desc ls;
     sti_smo_desc smo;
     describe(f, table, NULL, &ls, &smo);
+    if (table->x.columns <= table->first)
+        return sti_fail(STINT_E_INPUT,
+                        "no row has a feature; index:value pairs were wanted");
     return f->ls ? sti_svm_plan_training(&ls, plan_out) : sti_smo_plan(&smo, plan_out);
 }
 

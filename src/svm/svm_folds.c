@@ -97,13 +97,27 @@ stint_status sti_svm_split(const sti_svm_fit *fit, const sti_table *table,
     return st;
 }
 
-size_t sti_svm_folds_bytes(const sti_table *table)
+stint_status sti_svm_sample_plan(sti_svm_sample *s, sti_svm_plan *plan)
+{
+    const size_t now = sti_alloc_now_bytes(), own = s->table.bytes;
+    s->fit.least_squares.beside_bytes = s->fit.smo.beside_bytes =
+        now > own ? now - own : 0;
+    return sti_svm_fit_plan(&s->fit, &s->table, plan);
+}
+
+size_t sti_svm_folds_bytes(const sti_svm_fit *fit, const sti_table *table,
+                           bool validated, bool probable)
 {
     const size_t rows = (size_t)table->x.rows;
-    const size_t entries = (size_t)table->x.start[rows];
-    const bool dense = sti_svm_rows_dense(&table->x);
-    return rows * 48 + entries * 12 +
-           sti_svm_rows_bytes(&table->x, table->x.columns, dense) / 2;
+    /* Rows to train on and to predict; of both an order, answers and what they are
+     * judged by. */
+    const size_t split = rows * 64 + (size_t)table->x.start[rows] * 12;
+    const bool one_class = !fit->ls && fit->smo.type == STI_SVM_ONE_CLASS;
+    size_t copies = validated ? 1 : 0;
+    if (probable && !one_class)
+        copies +=
+            sti_svm_fit_classifies(fit) ? 2 : 1; /* a pair of classes, its folds */
+    return copies * split;
 }
 
 /* ---- folds ---- */
@@ -226,7 +240,7 @@ static stint_status run_fold(const sti_svm_folds_desc *d, sti_libc_random *rando
     stint_status st = sti_svm_split(d->fit, d->table, order, begin, end, &train, &test);
     if (st != STINT_OK)
         return st;
-    STI_TRY(sti_svm_fit_plan(&train.fit, &train.table, &plan));
+    STI_TRY(sti_svm_sample_plan(&train, &plan));
     STI_TRY(d->probable
                 ? d->probable(&train.fit, &train.table, &plan, d->threads, random,
                               &model, NULL)

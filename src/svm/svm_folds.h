@@ -57,7 +57,13 @@ typedef struct sti_svm_folds_desc {
 stint_status sti_svm_cross_validate(const sti_svm_folds_desc *desc,
                                     sti_libc_random *random, double *answer_out);
 
-/* Bytes that folds take beside a training on all rows. */
-size_t sti_svm_folds_bytes(const sti_table *table);
+/* Plan a training on rows that are a sample of others: with what is held beside them.
+ */
+stint_status sti_svm_sample_plan(sti_svm_sample *sample, sti_svm_plan *plan_out);
+
+/* Bytes that folds take beside a training on all rows, at most: of -v, of -b 1
+ * (svm_platt.h), of both one within the other; neither: 0. */
+size_t sti_svm_folds_bytes(const sti_svm_fit *fit, const sti_table *table,
+                           bool validated, bool probable);
 
 #endif

@@ -30,8 +30,7 @@ sti_svm_machine_parts sti_svm_machine_bytes(const sti_kernel_source *source,
         parts.product = sti_linear_product_bytes(source->rows, size.columns) +
                         sti_kernel_columns_bytes(source->rows, size.threads);
     else
-        parts.product =
-            sti_kernel_product_bytes(source->rows, product_size(size), source->single);
+        parts.product = sti_kernel_product_bytes(source->rows, product_size(size));
     if (size.rank > 0)
         parts.preconditioner =
             sti_low_rank_bytes(size.n, size.rank, size.columns, size.threads);

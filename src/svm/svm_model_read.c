@@ -228,7 +228,7 @@ static stint_status read_key(reader *r, const char *from, const char *to)
     }
     if (is_word(from, to, "total_sv")) {
         r->has_total = true;
-        return read_whole(r, 1, INT32_MAX, &r->total);
+        return read_whole(r, 0, INT32_MAX, &r->total);
     }
     if (is_word(from, to, "rho"))
         return read_reals(r, most > m->classes ? most : m->classes, &m->rho,
@@ -279,6 +279,8 @@ static stint_status judge_classes(reader *r)
         while (next_word(&ahead, &from, &to) && !memchr(from, ':', (size_t)(to - from)))
             m->coefs++;
     const bool classifies = sti_svm_classifies(m);
+    if (r->total == 0) /* a machine may do without: f is -rho */
+        m->coefs = classifies ? m->classes - 1 : 1;
     if (classifies && (!m->label || !m->class_count || m->classes < 2))
         return fault(r, "SV",
                      "label and nr_sv of two classes or more were wanted "
@@ -393,6 +395,11 @@ static stint_status read_points(reader *r)
             return fault(r, shown(from, to),
                          "the end was wanted: as many lines were "
                          "there as total_sv says");
+    /* A number may be cut and still be one. */
+    if (r->end[-1] != '\n')
+        return sti_fail(STINT_E_INPUT,
+                        "%s: the last line does not end: the file is cut short",
+                        r->name);
     return STINT_OK;
 }
 

@@ -135,7 +135,7 @@ static stint_status measure(const sti_svm_train_desc *d, sti_svm_plan *plan)
                            .columns = 2,
                            .largest = x->rows,
                            .dense = sti_svm_rows_dense(x)};
-    stint_status st = sti_svm_check_rows(&d->function, d->table);
+    stint_status st = sti_svm_check_rows(&d->function, d->table, NULL);
     if (st != STINT_OK || (st = measure_ratio(d, plan)) != STINT_OK)
         return st;
     if (d->regression) {
@@ -184,7 +184,7 @@ static void add_parts(const sti_svm_train_desc *d, sti_svm_plan *plan, keeping k
                                  .dense = plan->dense ? d->table->x.value
                                                       : NULL, /* any: only whether */
                                  .sparse = d->table->x};
-    const sti_kernel_source source = {&shape, &d->function, false};
+    const sti_kernel_source source = {&shape, &d->function};
     const size_t workers = (size_t)keep.workers, rows = (size_t)plan->points;
     plan->workers = keep.workers;
     plan->threads = keep.workers > 1 ? 1 : d->threads;
@@ -210,13 +210,16 @@ static void add_parts(const sti_svm_train_desc *d, sti_svm_plan *plan, keeping k
                                                          : (size_t)plan->classes - 1;
     sti_account_add(a, "model", "alphas", rows * coefs * sizeof(double));
     sti_account_add(a, "tiles", "of the kernel matrix, kept",
-                    (size_t)keep.stored * sti_kernel_value_bytes(false));
+                    (size_t)keep.stored * sizeof(double));
     if (d->report)
         sti_account_add(
             a, "page", "predictions of the training rows",
             sti_svm_report_bytes(&d->table->x, plan->features,
                                  plan->columns > 2 ? plan->columns : plan->machines,
                                  d->threads));
+    if (d->beside_bytes > 0)
+        sti_account_add(a, "folds", "rows of them, their order and answers",
+                        d->beside_bytes);
     sti_account_raise(a, "reading", "the text of the file beside the table",
                       d->table->peak_bytes);
     const sti_account_process process = {.libraries = sti_svm_libraries,
@@ -238,7 +241,7 @@ static int64_t values_in(const sti_svm_train_desc *d, size_t budget, size_t take
     size_t left = budget > taken ? budget - taken : 0;
     if (d->cache_bytes > 0 && d->cache_bytes < left)
         left = d->cache_bytes;
-    return (int64_t)(left / 257 * 256 / sti_kernel_value_bytes(false));
+    return (int64_t)(left / 257 * 256 / sizeof(double));
 }
 
 static int64_t lesser(int64_t a, int64_t b)

@@ -102,15 +102,15 @@ static stint_status fit_sigmoid(int64_t count, const double *value, const double
 /* ---- classes: a sigmoid a pair ---- */
 
 /* The decision values of rows test of a machine trained on `train`, + for +1. */
-static stint_status decide(const sti_svm_sample *train, const sti_table *test,
-                           int threads, double *value_out)
+static stint_status decide(sti_svm_sample *train, const sti_table *test, int threads,
+                           double *value_out)
 {
     sti_svm_model model = {0};
     sti_svm_plan plan;
     double *answer = sti_alloc_array(test->x.rows, sizeof *answer, "svm.answers");
     stint_status st = answer ? STINT_OK : STINT_E_MEMORY;
     STI_TRY(st);
-    STI_TRY(sti_svm_fit_plan(&train->fit, &train->table, &plan));
+    STI_TRY(sti_svm_sample_plan(train, &plan));
     STI_TRY(sti_svm_fit_train(&train->fit, &train->table, &plan, &model, NULL));
     STI_TRY(sti_svm_predict(&model, test, threads, value_out, answer));
     for (int64_t i = 0; i < test->x.rows; i++)

@@ -113,18 +113,21 @@ static void band_piece(void *arg, int64_t piece, int worker)
         answer_row(p, sums + i * p->parts, begin + i);
 }
 
-/* Have the rows asked about what the model's function wants? */
-static stint_status check_table(const sti_svm_model *m, const sti_table *table)
+stint_status sti_svm_predict_check(const sti_svm_model *m, const sti_table *table,
+                                   const char *path)
 {
-    const stint_status st = sti_svm_check_rows(&m->function, table);
-    if (st != STINT_OK)
+    const sti_csr *x = &table->x;
+    const stint_status st = sti_svm_check_rows(&m->function, table, path);
+    if (st != STINT_OK || m->function.kind == STI_GRAM_PRECOMPUTED || m->x.rows == 0)
         return st;
-    if (m->function.kind != STI_GRAM_PRECOMPUTED && table->x.columns > m->x.columns)
-        return sti_fail(STINT_E_INPUT,
-                        "the rows have an index %" PRId64
-                        ", the model knows indices up "
-                        "to %" PRId64 ": they are not of the same features",
-                        table->x.columns - 1, m->x.columns - 1);
+    for (int64_t i = 0; i < x->rows && x->columns > m->x.columns; i++) {
+        const int64_t end = x->start[i + 1]; /* indices ascend within a row */
+        if (end > x->start[i] && x->column[end - 1] >= m->x.columns)
+            return sti_svm_row_fail(table, path, i,
+                                    "index %d; the model knows indices up to %" PRId64
+                                    ", so these are other features",
+                                    (int)x->column[end - 1], m->x.columns - 1);
+    }
     return STINT_OK;
 }
 
@@ -148,11 +151,14 @@ static void choose_form(predictor *p)
 {
     const sti_svm_model *m = p->m;
     p->first = m->first < p->table->first ? m->first : p->table->first;
-    p->columns = m->x.columns - p->first > 0 ? m->x.columns - p->first : 0;
+    const bool none = m->x.rows == 0; /* rows then have features that it never saw */
+    p->columns = (none ? p->table->x.columns : m->x.columns) - p->first;
+    if (p->columns < 0)
+        p->columns = 0;
     p->row_columns = m->function.kind == STI_GRAM_PRECOMPUTED
                          ? p->table->x.columns - p->first
                          : p->columns;
-    p->dense = sti_svm_rows_dense(&m->x);
+    p->dense = !none && sti_svm_rows_dense(&m->x);
     p->values = sti_svm_values(m);
     p->parts =
         m->coefs *
@@ -162,7 +168,7 @@ static void choose_form(predictor *p)
 static stint_status make_points(predictor *p)
 {
     const sti_svm_model *m = p->m;
-    stint_status st = check_table(m, p->table);
+    stint_status st = sti_svm_predict_check(m, p->table, NULL);
     if (st != STINT_OK)
         return st;
     if (p->dense && m->function.kind == STI_GRAM_RBF) {

@@ -9,6 +9,12 @@
  * against the rest; or one. */
 int64_t sti_svm_values(const sti_svm_model *model);
 
+/* Can the model be asked about the rows? STINT_E_INPUT: they have more features than
+ * it, or not what its kernel wants; the complaint names the row, where path is that of
+ * their file this and the line. */
+stint_status sti_svm_predict_check(const sti_svm_model *model, const sti_table *table,
+                                   const char *path);
+
 /* value_out [rows, values]. answer_out [rows]: a place among the model's classes, or
  * where it has none the value itself (one_class: +1 or -1). Every value is a function
  * of its row and the model alone. STINT_E_INPUT: the rows have more features than the

@@ -2,46 +2,70 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/fail.h"
 #include "base/memory.h"
 
-static stint_status check_numbers(const sti_csr *x)
+stint_status sti_svm_row_fail(const sti_table *table, const char *path, int64_t row,
+                              const char *format, ...)
 {
+    char words[256];
+    va_list args;
+    va_start(args, format);
+    (void)vsnprintf(words, sizeof words, format, args);
+    va_end(args);
+    const long long number = (long long)row + 1;
+    if (!path)
+        return sti_fail(STINT_E_INPUT, "row %lld: %s", number, words);
+    return sti_fail(STINT_E_INPUT,
+                    table->format == STI_TABLE_LIBSVM ? "%s:%lld: %s"
+                                                      : "%s: row %lld: %s",
+                    path, number, words);
+}
+
+static stint_status check_numbers(const sti_table *table, const char *path)
+{
+    const sti_csr *x = &table->x;
     for (int64_t i = 0; i < x->rows; i++) {
         const int64_t e = x->start[i];
         const bool there = e < x->start[i + 1] && x->column[e] == 0;
         const double number = there ? x->value[e] : 0;
-        if (!(number >= 1 && number <= (double)(x->columns - 1)) ||
-            number != floor(number))
-            return sti_fail(STINT_E_INPUT,
-                            "row %" PRId64
-                            ": a precomputed kernel wants 0:n first, the row's number "
-                            "from 1 to %" PRId64,
-                            i + 1, x->columns - 1);
+        if (number >= 1 && number <= (double)(x->columns - 1) &&
+            number == floor(number))
+            continue;
+        char seen[32] = "no index 0";
+        if (there)
+            (void)snprintf(seen, sizeof seen, "0:%g", number);
+        return sti_svm_row_fail(table, path, i,
+                                "%s; a precomputed kernel wants 0:n first, the row's "
+                                "number from 1 to %" PRId64,
+                                seen, x->columns - 1);
     }
     return STINT_OK;
 }
 
-static stint_status check_signs(const sti_csr *x)
+static stint_status check_signs(const sti_table *table, const char *path)
 {
+    const sti_csr *x = &table->x;
     for (int64_t i = 0; i < x->rows; i++)
         for (int64_t e = x->start[i]; e < x->start[i + 1]; e++)
             if (x->value[e] < 0)
-                return sti_fail(STINT_E_INPUT,
-                                "row %" PRId64 ": %d:%g is negative; chi_squared "
-                                "wants values of at least 0",
-                                i + 1, (int)x->column[e], x->value[e]);
+                return sti_svm_row_fail(table, path, i,
+                                        "%d:%g is negative; chi_squared wants values "
+                                        "of at least 0",
+                                        (int)x->column[e], x->value[e]);
     return STINT_OK;
 }
 
 stint_status sti_svm_check_rows(const sti_gram_function *function,
-                                const sti_table *table)
+                                const sti_table *table, const char *path)
 {
     if (function->kind == STI_GRAM_PRECOMPUTED)
-        return check_numbers(&table->x);
-    return function->kind == STI_GRAM_CHI_SQUARED ? check_signs(&table->x) : STINT_OK;
+        return check_numbers(table, path);
+    return function->kind == STI_GRAM_CHI_SQUARED ? check_signs(table, path) : STINT_OK;
 }
 
 bool sti_svm_rows_dense(const sti_csr *x)

@@ -6,6 +6,7 @@
 
 #include <stdbool.h>
 
+#include "base/fail.h"
 #include "data/data_table.h"
 #include "kernel/gram/gram.h"
 #include "stint/status.h"
@@ -17,9 +18,15 @@ typedef struct sti_svm_rows {
 } sti_svm_rows;
 
 /* Can the function be taken of these rows? Chi_squared wants no negative entry,
- * precomputed numbers 0:n of the rows with a column each. STINT_E_INPUT. */
+ * precomputed numbers 0:n of the rows with a column each. path: of the file, which a
+ * complaint then names with the line; NULL: rows made of others. STINT_E_INPUT. */
 stint_status sti_svm_check_rows(const sti_gram_function *function,
-                                const sti_table *table);
+                                const sti_table *table, const char *path);
+
+/* Records and gives STINT_E_INPUT: what is wrong with row i, in words, begun with file
+ * and line. Every line of LIBSVM text is a row; of other formats the row is named. */
+stint_status sti_svm_row_fail(const sti_table *table, const char *path, int64_t row,
+                              const char *format, ...) STI_PRINTF(4, 5);
 
 /* Are rows like these to be dense? A function of the data alone. */
 bool sti_svm_rows_dense(const sti_csr *x);

@@ -1,6 +1,7 @@
 #include "svm/svm_smo.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
 #include "base/fail.h"
@@ -65,7 +66,7 @@ static stint_status measure(const sti_smo_desc *d, sti_svm_plan *plan)
                            .columns = 1,
                            .largest = x->rows,
                            .dense = sti_svm_rows_dense(x)};
-    stint_status st = sti_svm_check_rows(&d->function, d->table);
+    stint_status st = sti_svm_check_rows(&d->function, d->table, NULL);
     if (st != STINT_OK || d->type == STI_SVM_ONE_CLASS)
         return st;
     if (!classifies(d->type))
@@ -129,6 +130,9 @@ static void add_parts(const sti_smo_desc *d, sti_svm_plan *plan, int64_t kept)
                         (size_t)plan->nonzeros * (sizeof(double) + sizeof(int32_t)));
     sti_account_add(a, "kept", "rows of the kernel matrix",
                     (size_t)kept * row_bytes(plan));
+    if (d->beside_bytes > 0)
+        sti_account_add(a, "folds", "rows of them, their order and answers",
+                        d->beside_bytes);
     sti_account_raise(a, "reading", "the text of the file beside the table",
                       d->table->peak_bytes);
     const sti_account_process process = {.libraries = sti_svm_libraries,
@@ -138,9 +142,7 @@ static void add_parts(const sti_smo_desc *d, sti_svm_plan *plan, int64_t kept)
 
 stint_status sti_smo_plan(const sti_smo_desc *d, sti_svm_plan *plan)
 {
-    stint_status st = sti_svm_check_rows(&d->function, d->table);
-    if (st == STINT_OK)
-        st = measure(d, plan);
+    const stint_status st = measure(d, plan);
     if (st != STINT_OK)
         return st;
     plan->values =
@@ -230,6 +232,12 @@ static stint_status refuse(const trainer *t, int64_t machine, stint_status st)
             "-n %g: nu must be at most twice the share of the smaller class "
             "of every pair",
             t->d->nu);
+    if (st == STINT_E_FAILED && isnan(m->gap))
+        return sti_fail(st,
+                        "machine %" PRId64 " of %" PRId64 ": kernel values are too "
+                        "large for floats; scaled data or a smaller -g, -d or -r was "
+                        "wanted",
+                        machine + 1, t->plan->machines);
     if (st == STINT_E_FAILED)
         return sti_fail(st,
                         "machine %" PRId64 " of %" PRId64 ": the conditions are still "

@@ -27,6 +27,7 @@ typedef struct sti_smo_desc {
     bool shrink;
     size_t budget_bytes; /* of the whole process; 0: none */
     size_t cache_bytes;  /* of kernel rows, at most; 0: what the budget leaves */
+    size_t beside_bytes; /* what who called holds beside the table: that of folds */
     int threads;
     void (*progress)(void *user, int64_t machine, int64_t machines, int64_t iteration,
                      double gap); /* or NULL */

@@ -352,7 +352,7 @@ static stint_status begin_rows(trainer *t)
             return STINT_E_MEMORY;
         sti_svm_mean(&table->x, table->first, plan->features, t->mean);
     }
-    t->source = (sti_kernel_source){&t->rows.rows, &t->d->function, false};
+    t->source = (sti_kernel_source){&t->rows.rows, &t->d->function};
     return sti_svm_rows_create(&t->d->function, &table->x, t->model->order,
                                table->first, plan->features, plan->dense, t->mean,
                                &t->rows);

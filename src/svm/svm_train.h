@@ -26,6 +26,7 @@ typedef struct sti_svm_train_desc {
     sti_svm_store store;
     size_t budget_bytes; /* of the whole process; 0: none */
     size_t cache_bytes; /* of tiles that are kept, at most; 0: what the budget leaves */
+    size_t beside_bytes; /* what who called holds beside the table: that of folds */
     int threads;
     sti_comm *comm; /* ranks that share the work; all call with the same; NULL: alone */
     bool report; /* a page will be made after it (svm_report.h): memory for that, too */

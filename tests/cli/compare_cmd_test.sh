@@ -58,6 +58,14 @@ says err "infinite: element"
 edit r1/model.safetensors prepared 'test_accuracy":"0[.].' 'test_accuracy":"0.9'
 run 0 compare prepared r1 --data g
 says err "prepared in another way?"
+cp r1/model.safetensors kept
+for page in r1 r2 r3; do
+    [ -d $page ] || continue
+    run 2 compare r1 r2 --data g --floor $page --page $page/model.safetensors
+    says err "written over"
+done
+run 5 compare r1 r2 --data g --page none/page.html
+cmp -s kept r1/model.safetensors || fail "a page is written over the model"
 run 0 compare r1 r2 --data g
 ! grep -q "prepared" err || fail "a warning without reason"
 run 2 train a.ini --set loss.weighting=focal --out parts

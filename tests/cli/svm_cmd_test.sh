@@ -155,6 +155,30 @@ for ranks in 2 3; do
     done
 done
 
+# ---- folds within a budget: those of -v, of -b 1, of a grid ----
+for how in "train -v 5" "train -b 1" "train -s c_svc -b 1 -v 5" "train -s epsilon_svr -v 4" \
+    "grid -v 5 --log2c 1,1,1 --log2g -4,-4,1"; do
+    options=${how#* }
+    case $how in grid*) options="-v 5 -c 2" ;; esac
+    # shellcheck disable=SC2086
+    run 0 svm plan --json $options large.libsvm
+    json 'sum(p["bytes"] for p in j["parts"] if p["name"] == "folds") > 1100 * 64'
+    folds=$($python -c 'import json; print(json.load(open("out"))["smallest_bytes"])')
+    # A sanitizer's own memory is in no plan, and grows from fold to fold.
+    grep -qE '__(asan|msan|tsan)_init' "$STINT" && continue
+    $python - "$folds" "$STINT" svm ${how%% *} -q ${how#* } --memory "$folds" large.libsvm \
+        >out 2>err <<'END' || fail "svm $how in $folds bytes: $(cat out err)"
+import resource, subprocess, sys
+limit, command = int(sys.argv[1]), sys.argv[2:]
+if "train" in command and "-v" not in command:
+    command.append("folds.model")
+done = subprocess.run(command)
+peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024
+if done.returncode or peak > limit:
+    sys.exit("status %d, peak %d" % (done.returncode, peak))
+END
+done
+
 # ---- predictions within a budget: fewer threads, the same answers ----
 run 0 svm predict -j 3 --json large.libsvm l.model want --values want.npy
 peak=$($python -c 'import json; print(json.load(open("out"))["planned_peak_bytes"])')
@@ -188,6 +212,10 @@ bad 4 "bad.libsvm:1" '1 x:1\n'
 bad 4 "one class" '1 1:1\n1 1:2\n'
 bad 4 "no labels" '1:1\n1:2\n'
 bad 4 "holds no rows" ''
+bad 4 "no row has a feature" '1\n2\n'
+run 0 data info bad.libsvm
+says out "2 rows of 0 features"
+bad 4 "bad.libsvm:2" '1 1:1\n2 2147483647:1\n'
 bad_weights() { # WORDS TEXT
     printf "$2" >bad.weights
     run 4 svm train --weights bad.weights words.libsvm none.model
@@ -199,11 +227,20 @@ bad_weights "bad.weights:3" '1\n2\n3\n'
 bad_weights "bad.weights:2: '0'" '1\n0\n'
 bad_weights "bad.weights:2" '1\nnan\n'
 bad_weights "bad.weights:1" '1 2\n1\n'
+grep -q 'words.libsvm' err && fail "weights complain of the data: $(cat err)"
+run 2 svm train --weights bad.weights words.libsvm bad.weights
+says err "written over"
+run 2 svm train --weights bad.weights --report bad.weights words.libsvm none.model
+says err "written over"
 run 5 svm train --weights none.weights words.libsvm none.model
 run 4 svm train -t chi_squared two.libsvm none.model
+says err "two.libsvm:13: "
 says err "is negative"
 run 4 svm train -t precomputed two.libsvm none.model
-says err "row 1: a precomputed kernel"
+says err "two.libsvm:1: no index 0; a precomputed kernel"
+printf '@relation r\n@attribute a numeric\n@attribute class {x,y}\n@data\n1,x\n-2,y\n' >neg.arff
+run 4 svm train -t chi_squared neg.arff none.model
+says err "neg.arff: row 2: 1:-2 is negative"
 for option in "-g 0" "-c 0" "-e 0" "-d -1" "-s ls" "-t 9" "--weights x=1" "--weights 1=0" "--rank -1" \
     "--rank x" "-t 5"; do
     # shellcheck disable=SC2086
@@ -225,11 +262,21 @@ run 1 svm train -t sigmoid -g 5 two.libsvm none.model
 says err "not positive definite"
 [ ! -e none.model ] || fail "a failed training leaves a model"
 run 0 svm train -q two.libsvm m.model
-printf '1 1:1 99:2\n' >more.libsvm
+printf '1 1:1\n1 1:1 99:2\n' >more.libsvm
 run 4 svm predict more.libsvm m.model answers
-says err "index 99"
+says err "more.libsvm:2: index 99"
 head -20 m.model >cut.model
 run 4 svm predict test.libsvm cut.model answers
+for less in 1 2 3 4; do # of the last row, which may still be numbers
+    head -c -$less m.model >cut.model
+    run 4 svm predict test.libsvm cut.model answers
+    says err "cut.model"
+done
+run 2 svm train -v 2 --report folds.html two.libsvm
+says err "makes none"
+run 2 svm grid --report folds.html two.libsvm
+says err "makes none"
+[ ! -e folds.html ] || fail "folds leave a page"
 sed 's/^total_sv .*/total_sv 7/' m.model >other.model
 run 4 svm predict test.libsvm other.model answers
 says err "other.model:"

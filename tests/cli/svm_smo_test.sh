@@ -169,11 +169,30 @@ run 2 svm train -s 5 -g -1 -c 0 -e 0 -n 2 -d -1 -p -1 small2 none.model
 for flag in "-s '5'" "-g -1" "-c 0" "-e 0" "-n 2" "-d -1" "-p -1"; do says err "$flag"; done
 run 2 svm train -v 1 small2
 run 2 svm train -s 0 -a oaa small2 none.model
+run 2 svm train -s 0 -l implicit --rank 3 small2 none.model
+says err "-l is for ls_svc"
+says err "--rank is for ls_svc"
+# Before the others are waited for:
+run 8 svm train -s 0 --net-ranks 2 --net-root @none$$ small2 none.model
+run 0 svm train -q -s 0 -t laplacian --report page.html small2 own.model
+grep -q '<svg' page.html || fail "a page of c_svc has no charts"
+run 0 svm predict small2 own.model a
 run 2 svm train -b 1 -a oaa small2 none.model
 run 2 svm train -s 1 -n 0.99 large2 none.model
 says err "smaller class"
 run 2 svm train -s 3 -w1 2 smallr none.model
 run 2 svm scale -y 2 1 smallr
+printf '1 1:1e300\n-1 1:-1e300\n2 1:3\n' >vast
+for kernel in linear "polynomial -d 2"; do
+    # shellcheck disable=SC2086
+    run 1 svm train -s 0 -t $kernel vast none.model
+    says err "too large for floats"
+done
+# Errors that all cost nothing leave no support vector.
+run 0 svm train -q -s 3 -p 1e6 smallr empty.model
+grep -q '^total_sv 0$' empty.model || fail "support vectors without a cost"
+run 0 svm predict -q smallr empty.model a
+[ "$(sort -u a | wc -l)" = 1 ] || fail "an empty machine has more than one answer"
 run 1 svm train -s 0 -e 1e-9 -i 20 large2 none.model
 says err "-i"
 sed 's/^[^ ]* //' small2 >unlabelled

@@ -97,6 +97,11 @@ says err "nothing in plain/model.safetensors is random"
 run 2 eval plain --ood strange
 says err "--samples N, or --ensemble"
 run 2 eval plain --page sure.html
+cp drawn/model.safetensors kept
+run 2 eval drawn --samples 2 --page drawn/model.safetensors
+says err "written over"
+run 2 eval other --ensemble drawn --page drawn/model.safetensors
+cmp -s kept drawn/model.safetensors || fail "a page is written over the model"
 run 2 eval drawn --samples -1
 run 2 eval drawn --samples many
 run 4 eval plain --ensemble other,other
