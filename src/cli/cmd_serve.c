@@ -1,5 +1,6 @@
 /* stint serve: answer requests for inference over HTTP, in time or not at all. */
 #include <inttypes.h>
+#include <string.h>
 
 #include "base/fail.h"
 #include "base/units.h"
@@ -114,6 +115,27 @@ static stint_status explain(sti_cli_call *call, const stint_serve_desc *desc)
     return sti_cli_answer(call, &text);
 }
 
+/* No answer takes the place of what is read. */
+static stint_status check_outs(sti_cli_call *call)
+{
+    const serve_args *args = call->args;
+    const char *outs[] = {args->address_file, args->tables_out};
+    const char *ins[] = {args->tables, args->traffic};
+    stint_status st = STINT_OK;
+    for (int o = 0; o < 2; o++) {
+        for (int i = 0; i < 2 && st == STINT_OK; i++)
+            if (ins[i])
+                st = sti_cli_check_out(ins[i], outs[o]);
+        for (int i = 0; i < call->operand_count && st == STINT_OK; i++) {
+            const char *equal = strchr(call->operands[i], '=');
+            const char *path =
+                sti_cli_model_path(call, equal ? equal + 1 : call->operands[i]);
+            st = path ? sti_cli_check_out(path, outs[o]) : STINT_E_MEMORY;
+        }
+    }
+    return st;
+}
+
 static stint_status serve_run(sti_cli_call *call)
 {
     const serve_args *args = call->args;
@@ -142,6 +164,9 @@ static stint_status serve_run(sti_cli_call *call)
     if (!args->sla)
         return sti_fail(STINT_E_USAGE,
                         "--sla: the time to an answer was wanted, --sla 20ms for one");
+    const stint_status good = check_outs(call);
+    if (good != STINT_OK)
+        return good;
     sti_cli_catch_signals();
     sti_cli_catch_hangup();
     if (args->explain)

@@ -170,6 +170,8 @@ says err "no partition of a size"
 run 0 bench serve --simulate hole.json --model b --cut 1,2 --policy fifs --requests 10
 run 4 serve m=r --sla 1s --tables two.json --explain
 run 4 serve m=a.ini --sla 1s --explain
+run 2 serve m=r --sla 1s --tables-out r/model.safetensors --explain
+says err "written over"
 run 2 bench serve
 run 2 bench serve --simulate two.json --batch 9
 run 4 bench serve --simulate a.ini
