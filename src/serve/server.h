@@ -57,12 +57,12 @@ struct sti_server {
     sti_served model[STI_SERVE_MODELS];
     sti_serve_tables tables;
     sti_serve_plan plan;
-    sti_infer_limits limits;
-    size_t in_flight_most, bodies_most; /* bytes */
-    bool reloads; /* the memory has room for new weights beside the old */
     /* Models' files and the scheduler: used by the connections' thread, replaced by a
      * reload and by another cut. Taken before the lock. */
     pthread_rwlock_t files;
+    sti_infer_limits limits;
+    size_t in_flight_most, bodies_most; /* bytes */
+    bool reloads; /* the memory has room for new weights beside the old */
     /* What follows is guarded by the lock while serving. */
     pthread_mutex_t lock;
     bool locked;                              /* the locks were made */

@@ -54,24 +54,6 @@ end 0
 grep -qE '__(asan|tsan)_init' "$STINT" ||
     json 'j["peak_rss_bytes"] <= j["planned_peak_bytes"] <= 200 * 2**20'
 
-# ---- memory: what one client or many may make the server take ----
-serve m=r --sla 1s --listen 127.0.0.1:0 --memory 100M --max-body 1M --max-connections 200
-client memory
-end 0
-json 'j["served"] == 2 and j["rejected"] >= 1 and j["served"] + j["rejected"] + j["failed"] == 154'
-grep -qE '__(asan|tsan)_init' "$STINT" ||
-    json 'j["peak_rss_bytes"] <= j["planned_peak_bytes"] <= 100 * 2**20'
-
-# ---- the end under load: what was served has been answered ----
-serve m=r --sla 1s --listen 127.0.0.1:0 --cut 1
-client drain >count
-wait $server || fail "stint serve ended with $?: $(cat served.err)"
-cp served out
-json 'j["served"] == int(open("count").read()) > 0'
-serve m=r --sla 100s --listen 127.0.0.1:0 --policy fifs --batch-delay 60s --drain 100ms
-client cut_off
-wait $server
-[ $? -eq 143 ] || fail "a drain that is cut off: $(cat served.err)"
 # ---- new weights while it serves: whole, or the old ones stay ----
 run 0 train a.ini --data g --out new --seed 5 -q
 cp -r r live
@@ -96,6 +78,25 @@ if command -v curl >/dev/null; then
     client answers
 fi
 end 0
+
+# ---- memory: what one client or many may make the server take ----
+serve m=r --sla 1s --listen 127.0.0.1:0 --memory 100M --max-body 1M --max-connections 200
+client memory
+end 0
+json 'j["served"] == 2 and j["rejected"] >= 1 and j["served"] + j["rejected"] + j["failed"] == 154'
+grep -qE '__(asan|tsan)_init' "$STINT" ||
+    json 'j["peak_rss_bytes"] <= j["planned_peak_bytes"] <= 100 * 2**20'
+
+# ---- the end under load: what was served has been answered ----
+serve m=r --sla 1s --listen 127.0.0.1:0 --cut 1
+client drain >count
+wait $server || fail "stint serve ended with $?: $(cat served.err)"
+cp served out
+json 'j["served"] == int(open("count").read()) > 0'
+serve m=r --sla 100s --listen 127.0.0.1:0 --policy fifs --batch-delay 60s --drain 100ms
+client cut_off
+wait $server
+[ $? -eq 143 ] || fail "a drain that is cut off: $(cat served.err)"
 
 # ---- load, and more of it than there is time for ----
 serve m=r --sla 300ms --listen 127.0.0.1:0 --tables-out tables.json
