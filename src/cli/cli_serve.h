@@ -32,10 +32,7 @@
         "images of one batch; 1: queries are not merged")},                      \
     {.name = "batch-delay", .unit = "TIME",                                      \
      STI_CLI_SERVE_ROW(args_type, batch_delay_s, STI_OPTION_TIME, "0",           \
-        "with fifs: wait so long for a full batch")},                            \
-    {.name = "quantile", .unit = "SHARE", .min = 0.5, .max = 0.9999,             \
-     STI_CLI_SERVE_ROW(args_type, quantile, STI_OPTION_FLOAT, "0.95",            \
-        "of queries that are to be in time")}
+        "with fifs: wait so long for a full batch")}
 /* clang-format on */
 
 /* The figures of a result, as words or as members of the open JSON object. kind: "real"

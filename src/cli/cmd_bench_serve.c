@@ -68,6 +68,12 @@ static const sti_option bench_rows[] = {
      .min = 0,
      .max = STI_OPTION_COUNT_MAX,
      BENCH_ROW(seed, STI_OPTION_INT, "1", "of arrivals and batches")},
+    {.name = "quantile",
+     .unit = "SHARE",
+     .min = 0.5,
+     .max = 0.9999,
+     STI_CLI_SERVE_ROW(bench_args, quantile, STI_OPTION_FLOAT, "0.95",
+                       "of queries that are to be in time, for --find-rate")},
     STI_CLI_SERVE_ROWS(bench_args),
     STI_CLI_COMMON_ROWS(bench_args),
 };
