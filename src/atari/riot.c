@@ -77,7 +77,7 @@ int64_t sti_riot_skip_wait(sti_bus *bus, sti_cpu *cpu, int64_t instructions)
     if (!value)
         return 0;
     const int64_t last =
-        (int64_t)riot->set_at + ((int64_t)(riot->timer - 1) << riot->shift);
+        (int64_t)riot->set_at + (riot->timer - 1) * ((int64_t)1 << riot->shift);
     const int64_t first = (int64_t)cpu->cycles + READ;
     int64_t rounds = last >= first ? (last - first) / ROUND + 1 : 0;
     rounds =
