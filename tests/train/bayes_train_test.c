@@ -431,6 +431,9 @@ static size_t planned_peak(const char *samples, const char *shards)
 static void memory_does_not_grow_with_samples(void **state)
 {
     (void)state;
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+    skip(); /* what a sanitizer holds is in the plan, and grows from call to call */
+#endif
     assert_int_equal(planned_peak("64", "1"), planned_peak("1", "1"));
     assert_int_equal(planned_peak("64", "6"), planned_peak("1", "6"));
 }

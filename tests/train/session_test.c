@@ -185,7 +185,12 @@ static void lanes_threads_and_budgets_do_not_show(void **state)
              stint_session_describe(s)->smallest_bytes + ((size_t)1 << 20));
     stint_session_close(s);
     stint_recipe_destroy(recipe);
-    for (size_t i = 0; i <= sizeof keys / sizeof keys[0]; i++) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+    const size_t budgets = 0; /* a sanitizer's own memory grows from call to call */
+#else
+    const size_t budgets = 1;
+#endif
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0] + budgets; i++) {
         const bool tight = i == sizeof keys / sizeof keys[0];
         recipe =
             recipe_of(tight ? "run.memory" : keys[i][0], tight ? least : keys[i][1]);
