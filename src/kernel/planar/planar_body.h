@@ -196,6 +196,12 @@ static void planar_bundle(int64_t floats, const float *x, const sti_planar_tap *
 
 typedef float planar_word __attribute__((may_alias)); /* a weight in a list of words */
 
+/* Where loops are not unrolled (under a sanitizer) gcc does not see that what is read
+ * was written. */
+#pragma GCC diagnostic push
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#endif
 /* One entry of a list, `taps` and `vectors` known where it is inlined: the inputs are
  * registers, as many vectors at a time as there is room for. The end of it. */
 PLANAR_INLINE const int32_t *outer_entry(const int taps, const int vectors,
@@ -234,6 +240,7 @@ PLANAR_INLINE const int32_t *outer_entry(const int taps, const int vectors,
     }
     return first + count * (1 + taps);
 }
+#pragma GCC diagnostic pop
 
 /* The same of sums of four floats. */
 PLANAR_INLINE const int32_t *outer_entry_of_four(const int taps, const float *x,
