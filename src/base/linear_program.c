@@ -132,9 +132,16 @@ out:
 
 #else
 
+static stint_status none(void)
+{
+    return sti_fail(STINT_E_UNSUPPORTED,
+                    "this build has no solver of linear programmes; install "
+                    "libglpk-dev and build again");
+}
+
 bool sti_linear_program_known(void)
 {
-    return false;
+    return none() == STINT_OK;
 }
 
 stint_status sti_linear_program_solve(const sti_linear_program *lp, double *value_out,
@@ -143,9 +150,7 @@ stint_status sti_linear_program_solve(const sti_linear_program *lp, double *valu
     (void)lp;
     (void)value_out;
     (void)x_out;
-    return sti_fail(STINT_E_UNSUPPORTED,
-                    "this build has no solver of linear programmes; install "
-                    "libglpk-dev and build again");
+    return none();
 }
 
 #endif

@@ -16,7 +16,7 @@ typedef struct sti_linear_program {
     const bool *equal;       /* [rows]: exactly b; false: at most */
 } sti_linear_program;
 
-/* Is there a solver in this build? */
+/* Is there a solver here? If not the failure that says so is recorded. */
 bool sti_linear_program_known(void);
 /* The largest c x, and (where not NULL) the x [columns] of it. STINT_E_BUDGET: no x
  * meets all rows; STINT_E_FAILED: c x has no limit, or the solver gave up. */
