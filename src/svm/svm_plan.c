@@ -121,11 +121,33 @@ static void measure_pairs(sti_svm_plan *plan, const int64_t *count)
                 plan->largest = count[a] + count[b];
 }
 
+stint_status sti_svm_check_numbers(const sti_table *table)
+{
+    return table->y && !table->names
+               ? STINT_OK
+               : sti_fail(STINT_E_INPUT,
+                          "regression needs a number as the label of every row");
+}
+
+stint_status sti_svm_count_classes(const sti_table *table, int64_t *classes_out,
+                                   int64_t count_out[STI_SVM_CLASSES_MOST])
+{
+    double label[STI_SVM_CLASSES_MOST];
+    int32_t *class_of = sti_alloc_array(table->x.rows, sizeof *class_of, "svm.classes");
+    if (!class_of)
+        return STINT_E_MEMORY;
+    memset(count_out, 0, STI_SVM_CLASSES_MOST * sizeof *count_out);
+    const stint_status st = sti_svm_classes_of(table, class_of, label, classes_out);
+    for (int64_t i = 0; st == STINT_OK && i < table->x.rows; i++)
+        count_out[class_of[i]]++;
+    sti_free(class_of);
+    return st;
+}
+
 /* Rows, columns and values of the largest machine. */
 static stint_status measure(const sti_svm_train_desc *d, sti_svm_plan *plan)
 {
     const sti_csr *x = &d->table->x;
-    double label[STI_SVM_CLASSES_MOST];
     int64_t count[STI_SVM_CLASSES_MOST] = {0};
     *plan = (sti_svm_plan){.points = x->rows,
                            .features = x->columns - d->table->first,
@@ -140,20 +162,9 @@ static stint_status measure(const sti_svm_train_desc *d, sti_svm_plan *plan)
         return st;
     if (d->regression) {
         measure_tiles(d, plan, count);
-        return d->table->y && !d->table->names
-                   ? STINT_OK
-                   : sti_fail(STINT_E_INPUT,
-                              "regression needs a number as the label of "
-                              "every row");
+        return sti_svm_check_numbers(d->table);
     }
-    int32_t *class_of = sti_alloc_array(x->rows, sizeof *class_of, "svm.classes");
-    if (!class_of)
-        return STINT_E_MEMORY;
-    st = sti_svm_classes_of(d->table, class_of, label, &plan->classes);
-    for (int64_t i = 0; st == STINT_OK && i < x->rows; i++)
-        count[class_of[i]]++;
-    sti_free(class_of);
-    if (st != STINT_OK)
+    if ((st = sti_svm_count_classes(d->table, &plan->classes, count)) != STINT_OK)
         return st;
     if (d->classes_by == STI_SVM_REST)
         plan->columns = plan->classes + 1;

@@ -56,8 +56,7 @@ static bool side_by_side(const sti_svm_plan *plan)
 static stint_status measure(const sti_smo_desc *d, sti_svm_plan *plan)
 {
     const sti_csr *x = &d->table->x;
-    double label[STI_SVM_CLASSES_MOST];
-    int64_t count[STI_SVM_CLASSES_MOST] = {0}, most[2] = {0, 0};
+    int64_t count[STI_SVM_CLASSES_MOST], most[2] = {0, 0};
     *plan = (sti_svm_plan){.points = x->rows,
                            .features = x->columns - d->table->first,
                            .nonzeros = x->start[x->rows],
@@ -70,18 +69,9 @@ static stint_status measure(const sti_smo_desc *d, sti_svm_plan *plan)
     if (st != STINT_OK || d->type == STI_SVM_ONE_CLASS)
         return st;
     if (!classifies(d->type))
-        return d->table->y && !d->table->names
-                   ? STINT_OK
-                   : sti_fail(STINT_E_INPUT,
-                              "regression needs a number as the label of every row");
-    int32_t *class_of = sti_alloc_array(x->rows, sizeof *class_of, "svm.classes");
-    if (!class_of)
-        return STINT_E_MEMORY;
-    st = sti_svm_classes_of(d->table, class_of, label, &plan->classes);
-    for (int64_t i = 0; st == STINT_OK && i < x->rows; i++)
-        count[class_of[i]]++;
-    sti_free(class_of);
-    for (int64_t c = 0; c < plan->classes; c++) {
+        return sti_svm_check_numbers(d->table);
+    st = sti_svm_count_classes(d->table, &plan->classes, count);
+    for (int64_t c = 0; st == STINT_OK && c < plan->classes; c++) {
         most[1] = count[c] > most[1] ? count[c] : most[1];
         if (most[1] > most[0]) {
             const int64_t swap = most[0];
@@ -89,6 +79,8 @@ static stint_status measure(const sti_smo_desc *d, sti_svm_plan *plan)
             most[1] = swap;
         }
     }
+    if (st != STINT_OK)
+        return st;
     plan->machines = plan->classes * (plan->classes - 1) / 2;
     plan->largest = most[0] + most[1];
     plan->columns = plan->classes - 1;

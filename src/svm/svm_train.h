@@ -77,6 +77,11 @@ extern const char *const sti_svm_libraries[];
  * class, or too many. */
 stint_status sti_svm_classes_of(const sti_table *table, int32_t *class_of,
                                 double *label_out, int64_t *classes_out);
+/* How many rows each class has, and how many classes there are. Fails likewise. */
+stint_status sti_svm_count_classes(const sti_table *table, int64_t *classes_out,
+                                   int64_t count_out[STI_SVM_CLASSES_MOST]);
+/* STINT_E_INPUT: not every row has a number as its label. */
+stint_status sti_svm_check_numbers(const sti_table *table);
 
 /* What a training may take where nobody said: half of what this process can have. */
 size_t sti_svm_standard_budget(void);
