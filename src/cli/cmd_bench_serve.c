@@ -9,7 +9,7 @@
 
 typedef struct bench_args {
     const char *url, *simulate, *model, *arrivals, *batch, *raw;
-    double duration_s;
+    double duration_s, quantile;
     int64_t requests, seed;
     int service;
     bool find_rate;
@@ -72,8 +72,8 @@ static const sti_option bench_rows[] = {
      .unit = "SHARE",
      .min = 0.5,
      .max = 0.9999,
-     STI_CLI_SERVE_ROW(bench_args, quantile, STI_OPTION_FLOAT, "0.95",
-                       "of queries that are to be in time, for --find-rate")},
+     BENCH_ROW(quantile, STI_OPTION_FLOAT, "0.95",
+               "of queries that are to be in time, for --find-rate")},
     STI_CLI_SERVE_ROWS(bench_args),
     STI_CLI_COMMON_ROWS(bench_args),
 };
@@ -174,7 +174,7 @@ static stint_status simulate(sti_cli_call *call, sti_serve_tables *tables,
     desc.scheduler.seed = (uint64_t)args->seed;
     sti_cli_catch_signals();
     if (args->find_rate)
-        st = sti_simulate_rate(&desc, args->serve.quantile,
+        st = sti_simulate_rate(&desc, args->quantile,
                                r->bound_per_s > 0 ? 4 * r->bound_per_s : 1e6,
                                &r->rate_per_s, &r->result);
     else

@@ -8,7 +8,7 @@ typedef struct sti_serve_options {
     const char *cut;         /* "auto", "paris", or sizes */
     int policy, admit, late; /* sti_serve_policy; deadline, all; drop, serve */
     int64_t batch_max;       /* 1: nothing is merged */
-    double batch_delay_s, quantile;
+    double batch_delay_s;
 } sti_serve_options;
 
 /* A plan on tables, which it borrows. */

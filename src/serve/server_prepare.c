@@ -37,8 +37,7 @@ static void fill_standards(sti_server *s)
                                      .admit = d->admit_all,
                                      .late = d->serve_late,
                                      .batch_max = d->batch_max,
-                                     .batch_delay_s = d->batch_delay_s,
-                                     .quantile = 0.95};
+                                     .batch_delay_s = d->batch_delay_s};
 }
 
 /* CPUs that this process may run on, in order; partitions of 1, 2, 4, .. of them and of

@@ -119,7 +119,6 @@ if [ "$(nproc)" -ge 2 ] && $python -c 'import ctypes; ctypes.CDLL("libglpk.so.40
 END
     printf '0,1\n1,1\n' >ones.csv
     serve m=r --sla 1s --listen 127.0.0.1:0 -j 2 --batch-max 16 --tables drift.json --traffic ones.csv
-    grep -c . address >/dev/null
     metric() { $python -c 'import sys,urllib.request as u
 for l in u.urlopen("http://" + sys.argv[1] + "/metrics").read().decode().splitlines():
     if l.startswith(sys.argv[2] + " "): print(int(float(l.split()[1])))' "$(cat address)" "$1"; }
