@@ -59,8 +59,7 @@ edit r1/model.safetensors prepared 'test_accuracy":"0[.].' 'test_accuracy":"0.9'
 run 0 compare prepared r1 --data g
 says err "prepared in another way?"
 cp r1/model.safetensors kept
-for page in r1 r2 r3; do
-    [ -d $page ] || continue
+for page in r1 r2; do
     run 2 compare r1 r2 --data g --floor $page --page $page/model.safetensors
     says err "written over"
 done
