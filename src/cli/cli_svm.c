@@ -16,9 +16,6 @@
 #include "svm/svm_weights.h"
 
 const sti_cli_absent sti_svm_absent[] = {
-    {.word = "--precision",
-     .status = STINT_E_UNSUPPORTED,
-     .sentence = "tiles in float are not there yet; all is double"},
 #define SVM_ABSENT_NET(flag)                                                    \
     {                                                                           \
         .word = (flag), .status = STINT_E_UNSUPPORTED,                          \
@@ -135,6 +132,11 @@ static void check_combinations(const sti_svm_task *t, sti_complaints *c)
                      "-l is for ls_svc and ls_svr; --memory and -m say what -s %s "
                      "keeps of the kernel matrix",
                      t->type);
+    if (t->desc.single && !t->fit.ls)
+        sti_complain(c,
+                     "--precision is for ls_svc and ls_svr; -s %s keeps float, as "
+                     "svm-train does",
+                     t->type);
     if (t->desc.rank >= 0 && !t->fit.ls)
         sti_complain(c, "--rank is for ls_svc and ls_svr; -s %s has no preconditioner",
                      t->type);
@@ -149,6 +151,7 @@ static void describe(sti_svm_task *t)
     t->desc.iterations = t->smo.iterations = a->iterations;
     t->desc.report = a->report != NULL;
     t->desc.store = (sti_svm_store)a->store;
+    t->desc.single = a->precision == 1;
     t->desc.budget_bytes = t->smo.budget_bytes = a->memory_bytes;
     t->desc.cache_bytes = t->smo.cache_bytes = (size_t)mib;
     t->desc.function.degree = a->degree;

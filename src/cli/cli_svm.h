@@ -12,7 +12,7 @@ typedef struct sti_svm_args {
     const char *type, *kernel, *gamma, *weights, *tolerance, *rank, *report;
     int64_t degree, iterations, threads, folds;
     double coef0, c, nu, epsilon, cache_mb;
-    int classes, store, shrinking, probability;
+    int classes, store, shrinking, probability, precision;
     size_t memory_bytes;
     sti_cli_common common;
 } sti_svm_args;

@@ -113,6 +113,12 @@
      .unit = "HOW",
      SVM_ROW(store, STI_OPTION_CHOICE, "auto",
              "keep what fits of the kernel matrix, all of it, or nothing")},
+    {.name = "precision",
+     .choices = "double|float",
+     .unit = "HOW",
+     SVM_ROW(precision, STI_OPTION_CHOICE, "double",
+             "of the tiles of ls_svc and ls_svr; float: half the room, solved to the "
+             "same -e by residuals in double")},
     {.name = "report",
      .unit = "FILE.html",
      SVM_ROW(report, STI_OPTION_PATH, "",

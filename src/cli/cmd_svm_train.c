@@ -43,13 +43,6 @@ static const sti_option train_rows[] = {
 #include "cli/cli_svm_rows.h"
 };
 
-static const sti_cli_absent train_absent[] = {
-    {.word = "--precision",
-     .status = STINT_E_UNSUPPORTED,
-     .sentence = "tiles in float are not there yet; all is double"},
-    {.word = NULL},
-};
-
 /* What a training came to. */
 typedef struct outcome {
     sti_svm_model model;
@@ -75,6 +68,13 @@ static void sum_up(const sti_svm_task *t, outcome *o)
     }
 }
 
+/* The numbers of the tiles; those of the linear kernel are never made. */
+static const char *precision_of(const sti_svm_task *t)
+{
+    const bool tiles = t->desc.function.kind != STI_GRAM_LINEAR;
+    return t->desc.single && tiles ? "float" : "double";
+}
+
 static void add_json(const sti_svm_task *t, const outcome *o, sti_text *out)
 {
     const sti_svm_model *m = &o->model;
@@ -83,6 +83,8 @@ static void add_json(const sti_svm_task *t, const outcome *o, sti_text *out)
     sti_json_text(&j, "type", t->type);
     sti_json_text(&j, "kernel", sti_svm_kernel_names[m->function.kind]);
     sti_json_float(&j, "gamma", m->function.gamma);
+    if (t->fit.ls)
+        sti_json_text(&j, "precision", precision_of(t));
     sti_json_int(&j, "classes", m->classes);
     sti_json_int(&j, "points", t->plan.points);
     sti_json_int(&j, "features", t->plan.features);
@@ -296,7 +298,6 @@ const sti_cli_command sti_cmd_svm_train = {
              "those of svm-train; ls_svc and ls_svr are solved by conjugate gradients.",
     .min_operands = 1,
     .max_operands = 2,
-    .absent = train_absent,
     .rows = train_rows,
     .row_count = sizeof train_rows / sizeof *train_rows,
     .args_bytes = sizeof(train_args),

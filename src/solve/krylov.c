@@ -15,8 +15,13 @@
  * all that is left. */
 #define STALLS 3
 
+/* What a near product is asked for before the exact one is looked at: so much of the
+ * residual, but no less than half of what is wanted in the end. */
+#define REFINEMENT 1e-5
+
 typedef struct column {
-    double rr, rz, bound, norm_b, last_true; /* squares but for norm_b */
+    double rr, rz, bound, norm_b, last_true; /* squares but for bound and norm_b */
+    double claim;                            /* ||r|| that claims to be enough */
     int stalls;
     bool done, claims, broken, begins; /* begins: the direction is the residual's */
 } column;
@@ -44,6 +49,12 @@ static double dot(int64_t n, const double *a, const double *b)
 
 /* ---- pieces: a column each ---- */
 
+/* After a true residual: where the one carried along is to be believed. */
+static void set_claim(const solver *s, column *c)
+{
+    c->claim = s->d->exact ? fmax(0.5 * c->bound, REFINEMENT * sqrt(c->rr)) : c->bound;
+}
+
 static void begin_piece(void *arg, int64_t piece, int worker)
 {
     solver *s = arg;
@@ -59,6 +70,7 @@ static void begin_piece(void *arg, int64_t piece, int worker)
     c->last_true = INFINITY;
     c->done = c->rr == 0;
     c->begins = true;
+    set_claim(s, c);
 }
 
 static void step_piece(void *arg, int64_t piece, int worker)
@@ -80,7 +92,7 @@ static void step_piece(void *arg, int64_t piece, int worker)
         r[i] = fma(-alpha, q[i], r[i]);
     }
     c->rr = dot(n, r, r);
-    c->claims = sqrt(c->rr) <= c->bound;
+    c->claims = sqrt(c->rr) <= c->claim;
 }
 
 /* The next direction: z, and so much of the last one. */
@@ -122,13 +134,19 @@ static void check_piece(void *arg, int64_t piece, int worker)
         c->stalls++;
     c->last_true = c->rr;
     c->begins = true;
+    set_claim(s, c);
 }
 
 /* ---- the loop ---- */
 
-static bool is_at_work(const column *c)
+static bool is_open(const column *c)
 {
     return !c->done;
+}
+
+static bool is_at_work(const column *c)
+{
+    return !c->done && !c->claims;
 }
 
 static bool is_claiming(const column *c)
@@ -145,13 +163,13 @@ static void gather(solver *s, bool (*wanted)(const column *))
 }
 
 /* q = A v of the active columns. */
-static stint_status multiply(solver *s, const double *v)
+static stint_status multiply(solver *s, sti_krylov_product_fn *product, const double *v)
 {
     for (int64_t i = 0; i < s->active_count; i++) {
         s->in[i] = v + s->active[i] * s->d->n;
         s->out[i] = s->q + s->active[i] * s->d->n;
     }
-    return s->d->product(s->d->product_arg, s->active_count, s->in, s->out);
+    return product(s->d->product_arg, s->active_count, s->in, s->out);
 }
 
 /* Directions of the active columns, from their residuals. */
@@ -184,10 +202,22 @@ static stint_status check(solver *s, bool (*wanted)(const column *))
     gather(s, wanted);
     if (s->active_count == 0)
         return STINT_OK;
-    const stint_status st = multiply(s, s->x);
+    const stint_status st =
+        multiply(s, s->d->exact ? s->d->exact : s->d->product, s->x);
     if (st == STINT_OK)
         sti_team_run(s->team, s->active_count, check_piece, s);
     return st;
+}
+
+/* Those that claim to be done; with an exact product once all do, as it is dear. */
+static stint_status check_claims(solver *s)
+{
+    if (s->d->exact) {
+        gather(s, is_at_work);
+        if (s->active_count > 0)
+            return STINT_OK;
+    }
+    return check(s, is_claiming);
 }
 
 static bool any(const solver *s, bool (*fault)(const column *))
@@ -213,7 +243,7 @@ static stint_status give_up(solver *s, int64_t iteration, sti_krylov_result *res
 {
     const bool broken = any(s, is_broken);
     const bool stalled = any(s, is_stalled);
-    const stint_status st = check(s, is_at_work);
+    const stint_status st = check(s, is_open);
     if (st != STINT_OK)
         return st;
     result->residual = largest(s);
@@ -240,7 +270,7 @@ static stint_status iterate(solver *s, sti_krylov_result *result)
 {
     sti_team_run(s->team, s->d->columns, begin_piece, s);
     for (int64_t iteration = 0;; iteration++) {
-        stint_status st = check(s, is_claiming);
+        stint_status st = check_claims(s);
         if (st != STINT_OK)
             return st;
         result->iterations = iteration;
@@ -249,7 +279,8 @@ static stint_status iterate(solver *s, sti_krylov_result *result)
             break;
         if (iteration >= s->d->iterations || any(s, is_broken) || any(s, is_stalled))
             return give_up(s, iteration, result);
-        if ((st = turn(s)) != STINT_OK || (st = multiply(s, s->p)) != STINT_OK)
+        if ((st = turn(s)) != STINT_OK ||
+            (st = multiply(s, s->d->product, s->p)) != STINT_OK)
             return st;
         sti_team_run(s->team, s->active_count, step_piece, s);
         if (s->d->progress)

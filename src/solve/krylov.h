@@ -30,6 +30,10 @@ typedef struct sti_krylov_desc {
     int64_t iterations; /* at most so many products a column, checks not counted */
     sti_krylov_product_fn *product;
     void *product_arg;
+    /* The product that true residuals are of, where `product` is only near it, with the
+     * same arg; or NULL: the same. The solution is then refined: columns wait for each
+     * other at every hundred-thousandth of the true residual, and begin again. */
+    sti_krylov_product_fn *exact;
     /* y[c] = M^-1 x[c], M symmetric, positive definite and near A; or NULL: none */
     sti_krylov_product_fn *precondition;
     void *precondition_arg;

@@ -26,13 +26,14 @@ struct sti_kernel_product {
     sti_kernel_product_size size;
     band *bands;
     int64_t band_count, n;
-    double *crossing; /* [size.crossing] values of tiles between the ranges */
-    double *made;     /* [threads] tiles */
-    double *partial;  /* [bands, columns, STI_GRAM_TILE] of the band at work */
-    double *blocks;   /* [slots, columns, n] sums of shards */
+    char *crossing;  /* [size.crossing] values of tiles between the ranges */
+    double *made;    /* [threads] tiles, of doubles or of floats */
+    double *partial; /* [bands, columns, STI_GRAM_TILE] of the band at work */
+    double *blocks;  /* [slots, columns, n] sums of shards */
     sti_kernel_ranges ranges;
     const double *diagonal;
     bool all_kept;
+    bool exact; /* tiles are made in double, though those kept are not */
     sti_kernel_columns *columns; /* for pivots whose tiles are not all there */
     int64_t pivot_count;
     int64_t pivot[STI_LOW_RANK_BLOCK];
@@ -91,15 +92,16 @@ static int64_t block_values(const sti_kernel_product *p)
     return p->size.columns * p->size.n;
 }
 
-size_t sti_kernel_product_bytes(const sti_gram_rows *rows, sti_kernel_product_size size)
+size_t sti_kernel_product_bytes(const sti_kernel_source *source,
+                                sti_kernel_product_size size)
 {
     const size_t bands = (size_t)bands_most(size.n), columns = (size_t)size.columns;
     const size_t blocks =
         (size_t)slots_of(bands_most(size.n)) * columns * (size_t)size.n;
     return bands * (sizeof(band) + columns * STI_GRAM_TILE * sizeof(double)) +
-           (size_t)size.crossing * sizeof(double) + blocks * sizeof(double) +
-           (size_t)size.threads * STI_GRAM_TILE_BYTES +
-           sti_kernel_columns_bytes(rows, size.threads);
+           (size_t)size.crossing * sti_kernel_source_value_bytes(source) +
+           blocks * sizeof(double) + (size_t)size.threads * STI_GRAM_TILE_BYTES +
+           sti_kernel_columns_bytes(source->rows, size.threads);
 }
 
 stint_status sti_kernel_product_create(const sti_kernel_source *source,
@@ -117,7 +119,8 @@ stint_status sti_kernel_product_create(const sti_kernel_source *source,
     p->store = store;
     p->size = size;
     p->bands = sti_alloc_array(bands, sizeof *p->bands, "svm.bands");
-    p->crossing = sti_alloc_array(size.crossing, sizeof *p->crossing, "svm.crossing");
+    p->crossing = sti_alloc_array(size.crossing, sti_kernel_source_value_bytes(source),
+                                  "svm.crossing");
     p->made = sti_alloc_array(size.threads, STI_GRAM_TILE_BYTES, "svm.tile");
     p->partial = sti_alloc_array(bands * size.columns, STI_GRAM_TILE * sizeof(double),
                                  "svm.partial");
@@ -157,16 +160,17 @@ static stint_status look_for_stop(void)
 }
 
 /* A tile between the ranges that is kept, or NULL. */
-static double *crossing_tile(const sti_kernel_product *p, const band *u, const band *v)
+static void *crossing_tile(const sti_kernel_product *p, const band *u, const band *v)
 {
     const int64_t at = sti_rectangle_values(
         p->ranges.rows[1].count, p->ranges.rows[0].count, u->index, v->index);
     const int64_t end = at + u->rows.count * sti_band_stride(v->rows);
-    return end <= p->size.crossing ? p->crossing + at : NULL;
+    return end <= p->size.crossing
+               ? p->crossing + (size_t)at * sti_kernel_source_value_bytes(&p->source)
+               : NULL;
 }
 
-static const double *kept_tile(const sti_kernel_product *p, const band *u,
-                               const band *v)
+static const void *kept_tile(const sti_kernel_product *p, const band *u, const band *v)
 {
     return u->range == v->range
                ? sti_kernel_store_tile(p->store, p->ranges.index[u->range], u->index,
@@ -174,14 +178,16 @@ static const double *kept_tile(const sti_kernel_product *p, const band *u,
                : crossing_tile(p, u, v);
 }
 
-static const double *find_tile(const sti_kernel_product *p, const band *u,
-                               const band *v, int worker)
+static const void *find_tile(const sti_kernel_product *p, const band *u, const band *v,
+                             int worker)
 {
-    const double *kept = kept_tile(p, u, v);
+    sti_kernel_source source = p->source;
+    const void *kept = p->exact ? NULL : kept_tile(p, u, v);
     if (kept)
         return kept;
     double *tile = p->made + (int64_t)worker * STI_GRAM_TILE * STI_GRAM_TILE;
-    sti_kernel_source_tile(&p->source, u->rows, v->rows, tile,
+    source.single = source.single && !p->exact;
+    sti_kernel_source_tile(&source, u->rows, v->rows, tile,
                            sti_kernel_columns_scratch(p->columns, worker));
     return tile;
 }
@@ -190,7 +196,7 @@ static void crossing_piece(void *arg, int64_t piece, int worker)
 {
     const sti_kernel_product *p = arg;
     const band *u = &p->bands[p->row_band], *v = &p->bands[piece];
-    double *tile = crossing_tile(p, u, v);
+    void *tile = crossing_tile(p, u, v);
     if (tile)
         sti_kernel_source_tile(&p->source, u->rows, v->rows, tile,
                                sti_kernel_columns_scratch(p->columns, worker));
@@ -244,7 +250,8 @@ static void tile_piece(void *arg, int64_t piece, int worker)
 {
     const sti_kernel_product *p = arg;
     const band *u = &p->bands[p->row_band], *v = &p->bands[piece];
-    const double *tile = find_tile(p, u, v, worker);
+    const void *tile = find_tile(p, u, v, worker);
+    const bool single = p->source.single && !p->exact;
     for (int64_t c = 0; c < p->count; c += TOGETHER) {
         const int64_t count = p->count - c < TOGETHER ? p->count - c : TOGETHER;
         const double *x[TOGETHER], *across[TOGETHER];
@@ -255,8 +262,13 @@ static void tile_piece(void *arg, int64_t piece, int worker)
             y[i] = partial_of(p, piece, c + i);
             down[i] = block_of(p, p->slot, c + i) + v->at;
         }
-        sti_gram_apply(tile, sti_band_stride(v->rows), u->rows.count, v->rows.count,
-                       count, x, y, across, piece < p->row_band ? down : NULL);
+        double *const *below = piece < p->row_band ? down : NULL;
+        if (single)
+            sti_gram_apply_f32(tile, sti_band_stride(v->rows), u->rows.count,
+                               v->rows.count, count, x, y, across, below);
+        else
+            sti_gram_apply(tile, sti_band_stride(v->rows), u->rows.count, v->rows.count,
+                           count, x, y, across, below);
     }
 }
 
@@ -358,6 +370,16 @@ stint_status sti_kernel_product_run(void *arg, int64_t count, const double *cons
     return STINT_OK;
 }
 
+stint_status sti_kernel_product_run_exact(void *arg, int64_t count,
+                                          const double *const *x, double *const *y)
+{
+    sti_kernel_product *p = arg;
+    p->exact = true;
+    const stint_status st = sti_kernel_product_run(p, count, x, y);
+    p->exact = false;
+    return st;
+}
+
 /* ---- columns of K ---- */
 
 static const band *band_at(const sti_kernel_product *p, int64_t place)
@@ -378,13 +400,14 @@ void sti_kernel_product_diagonal(const sti_kernel_product *p, double *out)
     sti_kernel_columns_diagonal(p->columns, out);
 }
 
-/* Are all tiles there, and have (u, v) and (v, u) the same bits? */
+/* Are all tiles there, of doubles, and have (u, v) and (v, u) the same bits? */
 static bool can_read_columns(const sti_kernel_product *p)
 {
     const sti_kernel_source *s = &p->source;
     const sti_gram_kind kind = s->function->kind;
     const bool apart = kind == STI_GRAM_LAPLACIAN || kind == STI_GRAM_CHI_SQUARED;
-    return p->all_kept && kind != STI_GRAM_PRECOMPUTED && (s->rows->dense || !apart);
+    return p->all_kept && !s->single && kind != STI_GRAM_PRECOMPUTED &&
+           (s->rows->dense || !apart);
 }
 
 stint_status sti_kernel_product_pivots(void *arg, int64_t count, const int64_t *pivot)

@@ -36,7 +36,7 @@ typedef struct sti_band_range {
 sti_band_range sti_kernel_product_bands(int64_t n, int ranks, int rank);
 
 /* Bytes for that. */
-size_t sti_kernel_product_bytes(const sti_gram_rows *rows,
+size_t sti_kernel_product_bytes(const sti_kernel_source *source,
                                 sti_kernel_product_size size);
 stint_status sti_kernel_product_create(const sti_kernel_source *source,
                                        const sti_kernel_store *store,
@@ -54,6 +54,11 @@ stint_status sti_kernel_product_select(sti_kernel_product *product,
 /* A sti_krylov_product_fn; arg is the product. Fails where a stop was asked for. */
 stint_status sti_kernel_product_run(void *arg, int64_t count, const double *const *x,
                                     double *const *y);
+
+/* The same with values in double, of tiles made here and now: the true product where
+ * the source's tiles are in float. */
+stint_status sti_kernel_product_run_exact(void *arg, int64_t count,
+                                          const double *const *x, double *const *y);
 
 /* ---- columns of K, for a preconditioner (solve/low_rank.h) ---- */
 

@@ -9,7 +9,7 @@ struct sti_kernel_store {
     int64_t count, kept, skipped; /* ranges; values; values before the first kept */
     const sti_row_range *ranges;
     int64_t *before; /* [count] values of the ranges before */
-    double *values;
+    char *values;
     /* of a filling */
     char *scratch;
     size_t scratch_bytes;
@@ -70,12 +70,21 @@ int64_t sti_rectangle_values(int64_t rows, int64_t other_rows, int64_t band,
            sti_band_of((sti_row_range){0, rows}, band).count * other * other_side;
 }
 
+size_t sti_kernel_source_value_bytes(const sti_kernel_source *s)
+{
+    return s->single ? sizeof(float) : sizeof(double);
+}
+
 void sti_kernel_source_tile(const sti_kernel_source *s, sti_row_range u,
-                            sti_row_range v, double *tile, void *scratch)
+                            sti_row_range v, void *tile, void *scratch)
 {
     const int64_t stride = sti_band_stride(v);
-    sti_gram_tile(s->function, s->rows, u.begin, u.count, s->rows, v.begin, v.count,
-                  tile, stride, scratch);
+    if (s->single)
+        sti_gram_tile_f32(s->function, s->rows, u.begin, u.count, s->rows, v.begin,
+                          v.count, tile, stride, scratch);
+    else
+        sti_gram_tile(s->function, s->rows, u.begin, u.count, s->rows, v.begin, v.count,
+                      tile, stride, scratch);
 }
 
 stint_status sti_kernel_store_create(const sti_kernel_source *source, int64_t count,
@@ -91,7 +100,8 @@ stint_status sti_kernel_store_create(const sti_kernel_source *source, int64_t co
     s->kept = values;
     s->skipped = sti_triangle_values(ranges[0].count, first_band, 0);
     s->before = sti_alloc_array(count, sizeof *s->before, "svm.store");
-    s->values = sti_alloc_array(values, sizeof *s->values, "svm.tiles");
+    s->values =
+        sti_alloc_array(values, sti_kernel_source_value_bytes(source), "svm.tiles");
     if (!s->before || !s->values) {
         sti_kernel_store_destroy(s);
         return STINT_E_MEMORY;
@@ -114,18 +124,20 @@ void sti_kernel_store_destroy(sti_kernel_store *s)
     sti_free(s);
 }
 
-static double *tile_of(const sti_kernel_store *s, int64_t range, int64_t band,
-                       int64_t other)
+static void *tile_of(const sti_kernel_store *s, int64_t range, int64_t band,
+                     int64_t other)
 {
     const sti_row_range r = s->ranges[range], v = sti_band_of(r, other);
     const int64_t at =
         s->before[range] + sti_triangle_values(r.count, band, other) - s->skipped;
     const int64_t end = at + sti_band_of(r, band).count * sti_band_stride(v);
-    return at >= 0 && end <= s->kept ? s->values + at : NULL;
+    return at >= 0 && end <= s->kept
+               ? s->values + (size_t)at * sti_kernel_source_value_bytes(&s->source)
+               : NULL;
 }
 
-const double *sti_kernel_store_tile(const sti_kernel_store *s, int64_t range,
-                                    int64_t band, int64_t other)
+const void *sti_kernel_store_tile(const sti_kernel_store *s, int64_t range,
+                                  int64_t band, int64_t other)
 {
     return tile_of(s, range, band, other);
 }
@@ -134,7 +146,7 @@ static void fill_piece(void *arg, int64_t other, int worker)
 {
     const sti_kernel_store *s = arg;
     const sti_row_range r = s->ranges[s->range];
-    double *tile = tile_of(s, s->range, s->band, other);
+    void *tile = tile_of(s, s->range, s->band, other);
     if (tile)
         sti_kernel_source_tile(&s->source, sti_band_of(r, s->band),
                                sti_band_of(r, other), tile,

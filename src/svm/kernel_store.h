@@ -39,11 +39,15 @@ int64_t sti_rectangle_values(int64_t rows, int64_t other_rows, int64_t band,
 typedef struct sti_kernel_source {
     const sti_gram_rows *rows;
     const sti_gram_function *function;
+    bool single; /* tiles are of floats, else of doubles */
 } sti_kernel_source;
+
+/* Bytes of a value of its tiles. */
+size_t sti_kernel_source_value_bytes(const sti_kernel_source *source);
 
 /* Make the tile of two ranges of rows of at most STI_GRAM_TILE into `tile`. */
 void sti_kernel_source_tile(const sti_kernel_source *source, sti_row_range u,
-                            sti_row_range v, double *tile, void *scratch);
+                            sti_row_range v, void *tile, void *scratch);
 
 typedef struct sti_kernel_store sti_kernel_store;
 
@@ -58,7 +62,7 @@ void sti_kernel_store_destroy(sti_kernel_store *store); /* NULL is fine */
 stint_status sti_kernel_store_fill(sti_kernel_store *store, const sti_team *team);
 
 /* The tile (band, other) of a range, or NULL: it is not kept. */
-const double *sti_kernel_store_tile(const sti_kernel_store *store, int64_t range,
-                                    int64_t band, int64_t other);
+const void *sti_kernel_store_tile(const sti_kernel_store *store, int64_t range,
+                                  int64_t band, int64_t other);
 
 #endif

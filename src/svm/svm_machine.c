@@ -30,7 +30,7 @@ sti_svm_machine_parts sti_svm_machine_bytes(const sti_kernel_source *source,
         parts.product = sti_linear_product_bytes(source->rows, size.columns) +
                         sti_kernel_columns_bytes(source->rows, size.threads);
     else
-        parts.product = sti_kernel_product_bytes(source->rows, product_size(size));
+        parts.product = sti_kernel_product_bytes(source, product_size(size));
     if (size.rank > 0)
         parts.preconditioner =
             sti_low_rank_bytes(size.n, size.rank, size.columns, size.threads);
@@ -55,7 +55,9 @@ stint_status sti_svm_machine_init(sti_svm_machine *m, const sti_kernel_source *s
                                   sti_svm_machine_size size)
 {
     stint_status st;
-    *m = (sti_svm_machine){.size = size, .team = {size.threads}};
+    *m = (sti_svm_machine){.size = size,
+                           .team = {size.threads},
+                           .single = source->single && !is_linear(source)};
     STI_TRY(create_product(m, source, store));
     if (size.rank > 0)
         STI_TRY(sti_low_rank_create(size.n, size.rank, size.columns, size.threads,
@@ -130,6 +132,7 @@ stint_status sti_svm_machine_solve(sti_svm_machine *m, const sti_kernel_ranges *
         .iterations = goal->iterations,
         .product = m->product ? sti_kernel_product_run : sti_linear_product_run,
         .product_arg = m->product ? (void *)m->product : (void *)m->linear,
+        .exact = m->single ? sti_kernel_product_run_exact : NULL,
         .precondition = preconditioned ? sti_low_rank_apply : NULL,
         .precondition_arg = m->low_rank,
         .progress = goal->progress,

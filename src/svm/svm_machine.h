@@ -18,6 +18,7 @@ typedef struct sti_svm_machine_size {
 typedef struct sti_svm_machine {
     sti_svm_machine_size size;
     sti_team team;
+    bool single;   /* tiles in float: solutions are refined */
     double *ridge; /* [n] D, filled before solving */
     double *b, *x; /* [columns, n] right-hand sides, likewise, and solutions */
     struct sti_kernel_product *product;

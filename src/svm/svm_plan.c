@@ -195,7 +195,7 @@ static void add_parts(const sti_svm_train_desc *d, sti_svm_plan *plan, keeping k
                                  .dense = plan->dense ? d->table->x.value
                                                       : NULL, /* any: only whether */
                                  .sparse = d->table->x};
-    const sti_kernel_source source = {&shape, &d->function};
+    const sti_kernel_source source = {&shape, &d->function, d->single};
     const size_t workers = (size_t)keep.workers, rows = (size_t)plan->points;
     plan->workers = keep.workers;
     plan->threads = keep.workers > 1 ? 1 : d->threads;
@@ -221,7 +221,7 @@ static void add_parts(const sti_svm_train_desc *d, sti_svm_plan *plan, keeping k
                                                          : (size_t)plan->classes - 1;
     sti_account_add(a, "model", "alphas", rows * coefs * sizeof(double));
     sti_account_add(a, "tiles", "of the kernel matrix, kept",
-                    (size_t)keep.stored * sizeof(double));
+                    (size_t)keep.stored * sti_kernel_source_value_bytes(&source));
     if (d->report)
         sti_account_add(
             a, "page", "predictions of the training rows",
@@ -252,7 +252,7 @@ static int64_t values_in(const sti_svm_train_desc *d, size_t budget, size_t take
     size_t left = budget > taken ? budget - taken : 0;
     if (d->cache_bytes > 0 && d->cache_bytes < left)
         left = d->cache_bytes;
-    return (int64_t)(left / 257 * 256 / sizeof(double));
+    return (int64_t)(left / 257 * 256 / (d->single ? sizeof(float) : sizeof(double)));
 }
 
 static int64_t lesser(int64_t a, int64_t b)

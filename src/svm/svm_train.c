@@ -88,8 +88,10 @@ static stint_status solve(worker *w, const sti_kernel_ranges *ranges, int64_t co
                                        .rank = sti_svm_plan_rank(d, t->plan, n),
                                        .progress = on_iteration,
                                        .progress_user = w};
-    const stint_status st =
+    stint_status st =
         sti_svm_machine_solve(&w->machine, ranges, columns, &goal, &result);
+    if (st == STINT_E_FAILED && w->machine.single)
+        st = sti_fail_context(st, "tiles in float, where --precision double may do");
     if (result.iterations > w->result.iterations)
         w->result.iterations = result.iterations;
     w->result.residual = fmax(w->result.residual, result.residual);
@@ -352,7 +354,7 @@ static stint_status begin_rows(trainer *t)
             return STINT_E_MEMORY;
         sti_svm_mean(&table->x, table->first, plan->features, t->mean);
     }
-    t->source = (sti_kernel_source){&t->rows.rows, &t->d->function};
+    t->source = (sti_kernel_source){&t->rows.rows, &t->d->function, t->d->single};
     return sti_svm_rows_create(&t->d->function, &table->x, t->model->order,
                                table->first, plan->features, plan->dense, t->mean,
                                &t->rows);

@@ -24,6 +24,8 @@ typedef struct sti_svm_train_desc {
     double tolerance;
     int64_t iterations; /* at most; 0: 10 a point and 1000 */
     sti_svm_store store;
+    bool single; /* tiles in float, residuals in double; linear, without tiles, is
+                    double */
     size_t budget_bytes; /* of the whole process; 0: none */
     size_t cache_bytes; /* of tiles that are kept, at most; 0: what the budget leaves */
     size_t beside_bytes; /* what who called holds beside the table: that of folds */

@@ -253,8 +253,6 @@ absent() { # STATUS WORDS ARGUMENT...: refused by a sentence of its own
     says err "$words"
     grep -q "unknown flag" err && fail "stint $*: an absent option is told as mistyped"
 }
-absent 8 "not there yet" svm train --precision float two.libsvm none.model
-absent 8 "not there yet" svm plan --precision float two.libsvm
 absent 8 "not there yet" svm plan --net-ranks 2 two.libsvm
 run 1 svm train -e 1e-12 -i 2 two.libsvm none.model
 says err "after 2 iterations"

@@ -187,6 +187,51 @@ static void products_with_vectors(void **state)
     sti_isa_force(best);
 }
 
+/* Tiles in float: near those in double, the same bits on every instruction set, and
+ * products that are those of their values in double. */
+static void tiles_in_float(void **state)
+{
+    static double tile[30 * LD], widened[30 * LD];
+    static float single[30 * LD], first[30 * LD];
+    double y[30], wide_y[30], down[35] = {0}, wide_down[35] = {0};
+    const sti_isa best = sti_isa_now();
+    (void)state;
+    for (int kind = 0; kind < STI_GRAM_KINDS; kind++) {
+        const sti_gram_function f = {(sti_gram_kind)kind, 0.02, 0.5, 3};
+        fill(f.kind);
+        for (int way = 0; way < 2 * ((int)best + 1); way++) {
+            const bool sparse = way % 2 == 1;
+            sti_gram_rows rows = {.rows = ROWS, .columns = COLUMNS, .term = term};
+            rows.sparse = (sti_csr){ROWS, COLUMNS, start, column, value};
+            rows.dense = sparse ? NULL : dense;
+            sti_isa_force((sti_isa)(way / 2));
+            make_tile(&f, sparse, tile);
+            void *scratch = calloc(1, sti_gram_scratch_bytes(&rows));
+            assert_non_null(scratch);
+            sti_gram_tile_f32(&f, &rows, 3, 30, &rows, 1, 35, single, LD, scratch);
+            free(scratch);
+            for (int64_t i = 0; i < 30 * LD; i++) {
+                widened[i] = (double)single[i];
+                if (!(fabs(widened[i] - tile[i]) <= 3e-5 * (1 + fabs(tile[i]))))
+                    fail_msg("kernel %d: %.9g, wanted %.9g", kind, widened[i], tile[i]);
+            }
+            sti_gram_apply_f32(single, LD, 30, 35, 1, (const double *[]){dense},
+                               (double *[]){y}, (const double *[]){dense + 40},
+                               (double *[]){down});
+            sti_gram_apply(widened, LD, 30, 35, 1, (const double *[]){dense},
+                           (double *[]){wide_y}, (const double *[]){dense + 40},
+                           (double *[]){wide_down});
+            assert_memory_equal(y, wide_y, sizeof y);
+            assert_memory_equal(down, wide_down, sizeof down);
+            if (way > 0 && !sparse)
+                assert_memory_equal(single, first, sizeof first);
+            if (!sparse)
+                memcpy(first, single, sizeof first);
+        }
+    }
+    sti_isa_force(best);
+}
+
 static double ulps(double got, double want)
 {
     return fabs(got - want) / (nextafter(fabs(want), (double)INFINITY) - fabs(want));
@@ -210,8 +255,8 @@ static void elementary_functions(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(tiles),
-                                       cmocka_unit_test(products_with_vectors),
-                                       cmocka_unit_test(elementary_functions)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(tiles), cmocka_unit_test(products_with_vectors),
+        cmocka_unit_test(tiles_in_float), cmocka_unit_test(elementary_functions)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

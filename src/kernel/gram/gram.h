@@ -1,5 +1,6 @@
-/* Tiles of a kernel matrix in double: k(u, v) for some rows u against some rows v, and
- * the product of such a tile with vectors. The same bits on every instruction set.
+/* Tiles of a kernel matrix in double, or in float: k(u, v) for some rows u against some
+ * rows v, and the product of such a tile with vectors. The same bits on every
+ * instruction set.
  *
  *     linear       u.v
  *     polynomial   (gamma u.v + coef0)^degree, by repeated squaring
@@ -55,8 +56,8 @@ typedef struct sti_gram_rows {
     const double *term;  /* [rows] of sti_gram_terms */
 } sti_gram_rows;
 
-/* Bytes of scratch of sti_gram_tile; it is zeroed before the first call and every call
- * leaves it fit for the next. */
+/* Bytes of scratch of sti_gram_tile and sti_gram_tile_f32; it is zeroed before the
+ * first call and every call leaves it fit for the next. */
 size_t sti_gram_scratch_bytes(const sti_gram_rows *rows);
 
 /* What a row brings of its own: u.u in the order of the products; of laplacian and
@@ -73,6 +74,14 @@ void sti_gram_tile(const sti_gram_function *function, const sti_gram_rows *u,
                    int64_t v_begin, int64_t v_count, double *tile_out, int64_t ld,
                    void *scratch);
 
+/* The same in float, for rows in double. Products of dense rows are sums in float, in
+ * the same order, of operands rounded to float, and so is what is made of them; values
+ * of other kinds and of sparse rows are those of sti_gram_tile, rounded. */
+void sti_gram_tile_f32(const sti_gram_function *function, const sti_gram_rows *u,
+                       int64_t u_begin, int64_t u_count, const sti_gram_rows *v,
+                       int64_t v_begin, int64_t v_count, float *tile_out, int64_t ld,
+                       void *scratch);
+
 /* k(u_i, u_i) of rows from u_begin on, as a tile has them. */
 void sti_gram_diagonal(const sti_gram_function *function, const sti_gram_rows *u,
                        int64_t u_begin, int64_t u_count, double *diagonal_out);
@@ -84,6 +93,11 @@ void sti_gram_diagonal(const sti_gram_function *function, const sti_gram_rows *u
 void sti_gram_apply(const double *tile, int64_t ld, int64_t u_count, int64_t v_count,
                     int64_t columns, const double *const *x, double *const *y_out,
                     const double *const *across, double *const *down);
+
+/* The same for a tile of floats, each widened to double first: sums are in double. */
+void sti_gram_apply_f32(const float *tile, int64_t ld, int64_t u_count, int64_t v_count,
+                        int64_t columns, const double *const *x, double *const *y_out,
+                        const double *const *across, double *const *down);
 
 /* Sum of a[i] b[i] in eight lanes, joined as a tree. */
 double sti_gram_dot(int64_t count, const double *a, const double *b);

@@ -3,6 +3,7 @@
 #include <float.h>
 
 #include "kernel/gram/gram_priv.h"
+#include "kernel/maths/maths.h"
 #include "kernel/maths/maths_f64.h"
 
 /* What two entries are apart. */
@@ -192,5 +193,78 @@ static void gram_apply(const double *tile, int64_t ld, int64_t u_count, int64_t 
     }
 }
 
-const sti_gram_kernels TABLE = {gram_apart, gram_spread, gram_finish,
-                                gram_apply, gram_dot,    gram_axpy};
+/* ---- tiles in float ---- */
+
+static void finish_polynomial_f32(const sti_gram_function *f, int64_t count, float *row)
+{
+    const float gamma = (float)f->gamma, coef0 = (float)f->coef0;
+    for (int64_t j = 0; j < count; j++) {
+        float result = 1, square = fmaf(gamma, row[j], coef0);
+        for (int64_t exponent = f->degree; exponent > 0; exponent /= 2) {
+            if (exponent % 2 == 1)
+                result *= square;
+            square *= square;
+        }
+        row[j] = result;
+    }
+}
+
+static void gram_finish_f32(const sti_gram_function *f, int64_t count, double u_term,
+                            const double *v_term, float *row)
+{
+    const float gamma = (float)f->gamma, coef0 = (float)f->coef0;
+    if (f->kind == STI_GRAM_POLYNOMIAL)
+        finish_polynomial_f32(f, count, row);
+    for (int64_t j = 0; f->kind == STI_GRAM_RBF && j < count; j++) {
+        const float apart = fmaf(-2.0F, row[j], (float)(u_term + v_term[j]));
+        row[j] = sti_exp_f32(-gamma * (apart > 0.0F ? apart : 0.0F));
+    }
+    for (int64_t j = 0; f->kind == STI_GRAM_SIGMOID && j < count; j++)
+        row[j] = sti_tanh_f32(fmaf(gamma, row[j], coef0));
+}
+
+static double dot_f32(int64_t count, const float *a, const double *b)
+{
+    lanes sum = lanes_all(0);
+    int64_t i = 0;
+    for (; i + 8 <= count; i += 8)
+        sum = lanes_fma(lanes_load_f32(a + i), lanes_load(b + i), sum);
+    double s = lanes_sum(sum);
+    for (; i < count; i++)
+        s = fma((double)a[i], b[i], s);
+    return s;
+}
+
+static void axpy_f32(int64_t count, double factor, const float *x, double *y)
+{
+    const lanes f = lanes_all(factor);
+    int64_t j = 0;
+    for (; j + 8 <= count; j += 8)
+        lanes_store(y + j, lanes_fma(f, lanes_load_f32(x + j), lanes_load(y + j)));
+    for (; j < count; j++)
+        y[j] = fma(factor, (double)x[j], y[j]);
+}
+
+static void gram_apply_f32(const float *tile, int64_t ld, int64_t u_count,
+                           int64_t v_count, int64_t columns, const double *const *x,
+                           double *const *y_out, const double *const *across,
+                           double *const *down)
+{
+    for (int64_t i = 0; i < u_count; i++) {
+        const float *row = tile + i * ld;
+        for (int64_t c = 0; c < columns; c++) {
+            y_out[c][i] = dot_f32(v_count, row, x[c]);
+            if (down)
+                axpy_f32(v_count, across[c][i], row, down[c]);
+        }
+    }
+}
+
+const sti_gram_kernels TABLE = {.apart = gram_apart,
+                                .spread = gram_spread,
+                                .finish = gram_finish,
+                                .apply = gram_apply,
+                                .finish_f32 = gram_finish_f32,
+                                .apply_f32 = gram_apply_f32,
+                                .dot = gram_dot,
+                                .axpy = gram_axpy};

@@ -24,6 +24,11 @@ typedef struct sti_gram_kernels {
     void (*apply)(const double *tile, int64_t ld, int64_t u_count, int64_t v_count,
                   int64_t columns, const double *const *x, double *const *y_out,
                   const double *const *across, double *const *down);
+    void (*finish_f32)(const sti_gram_function *f, int64_t count, double u_term,
+                       const double *v_term, float *row);
+    void (*apply_f32)(const float *tile, int64_t ld, int64_t u_count, int64_t v_count,
+                      int64_t columns, const double *const *x, double *const *y_out,
+                      const double *const *across, double *const *down);
     double (*dot)(int64_t count, const double *a, const double *b);
     void (*axpy)(int64_t count, double factor, const double *x, double *y);
 } sti_gram_kernels;

@@ -13,6 +13,12 @@ static inline lanes lanes_load(const double *from)
     return (lanes){_mm256_loadu_pd(from), _mm256_loadu_pd(from + 4)};
 }
 
+static inline lanes lanes_load_f32(const float *from)
+{
+    return (lanes){_mm256_cvtps_pd(_mm_loadu_ps(from)),
+                   _mm256_cvtps_pd(_mm_loadu_ps(from + 4))};
+}
+
 static inline void lanes_store(double *to, lanes a)
 {
     _mm256_storeu_pd(to, a.low);

@@ -11,6 +11,11 @@ static inline lanes lanes_load(const double *from)
     return _mm512_loadu_pd(from);
 }
 
+static inline lanes lanes_load_f32(const float *from)
+{
+    return _mm512_cvtps_pd(_mm256_loadu_ps(from));
+}
+
 static inline void lanes_store(double *to, lanes a)
 {
     _mm512_storeu_pd(to, a);

@@ -17,6 +17,15 @@ static inline lanes lanes_load(const double *from)
     return r;
 }
 
+/* Eight floats, widened. */
+static inline lanes lanes_load_f32(const float *from)
+{
+    lanes r;
+    for (int i = 0; i < 8; i++)
+        r.x[i] = from[i];
+    return r;
+}
+
 static inline void lanes_store(double *to, lanes a)
 {
     for (int i = 0; i < 8; i++)
