@@ -74,13 +74,15 @@ stint_status sti_svm_count_folds(const sti_svm_task *t, int64_t *folds_out)
 
 stint_status sti_svm_validate(sti_svm_task *t)
 {
+    sti_svm_shared *shared = NULL;
     sti_svm_folds_desc desc = {
         .fit = &t->fit,
         .table = &t->table,
         .probable = t->args->probability == 1 ? sti_svm_fit_probable : NULL,
         .threads = t->desc.threads,
         .told = on_fold,
-        .user = t};
+        .user = t,
+        .shared = &shared};
     const int64_t start = sti_clock_ns(), rows = t->table.x.rows;
     sti_libc_random random;
     double *answers = NULL;
@@ -96,6 +98,7 @@ stint_status sti_svm_validate(sti_svm_task *t)
     const sti_svm_score score = sti_svm_score_of(rows, answers, t->table.y);
     st = answer(t, &score, sti_seconds_since(start));
 out:
+    sti_svm_shared_destroy(shared);
     sti_free(answers);
     return st;
 }

@@ -54,7 +54,8 @@ typedef struct grid {
     trial *trials; /* [c, g] in the order of their trial */
     int64_t done;
     const trial *best;
-    double *answer; /* [rows] */
+    double *answer;         /* [rows] */
+    sti_svm_shared *shared; /* of the gamma at work */
     int64_t folds;
 } grid;
 
@@ -160,7 +161,8 @@ static stint_status try_one(grid *g, trial *t)
         .probable = task->args->probability == 1 ? sti_svm_fit_probable : NULL,
         .threads = task->desc.threads,
         .told = on_fold,
-        .user = g};
+        .user = g,
+        .shared = &g->shared};
     sti_libc_random_begin(&random, 1);
     const stint_status st = sti_svm_cross_validate(&desc, &random, g->answer);
     if (st == STINT_E_FAILED) {
@@ -205,7 +207,9 @@ static stint_status try_all(grid *g)
     sti_svm_task *task = &g->task;
     const double c = task->desc.c, gamma = task->desc.function.gamma;
     stint_status st = STINT_OK;
-    for (int j = 0; j < g->g.count && st == STINT_OK; j++)
+    for (int j = 0; j < g->g.count && st == STINT_OK; j++) {
+        sti_svm_shared_destroy(g->shared);
+        g->shared = NULL;
         for (int i = 0; i < g->c.count && st == STINT_OK; i++) {
             trial *t = &g->trials[g->done];
             *t = (trial){.log2c = g->c.at[i], .log2g = g->g.at[j]};
@@ -219,6 +223,7 @@ static stint_status try_all(grid *g)
             sti_progress_clear(&task->bar);
             st = tell(g, t);
         }
+    }
     return st;
 }
 
@@ -281,6 +286,7 @@ static stint_status grid_run(sti_cli_call *call)
     if (st == STINT_OK)
         st = answer(g);
 out:
+    sti_svm_shared_destroy(g->shared);
     sti_free(g->trials);
     sti_free(g->answer);
     sti_svm_finish(&g->task);

@@ -48,9 +48,12 @@ typedef struct sti_svm_model {
     sti_csr x;               /* support vectors; columns as files write them */
     double *prob_a, *prob_b; /* [rho_count] of sigmoids; of numbers prob_a alone, the
                                 width of their error; NULL: none */
-    double *marks;     /* [STI_SVM_MARKS] of the density of one class; NULL: none */
-    int64_t *order;    /* [support vectors] rows of x by class; NULL: as they are */
-    int64_t first;     /* least index of a column: 0 or 1 */
+    double *marks;  /* [STI_SVM_MARKS] of the density of one class; NULL: none */
+    int64_t *order; /* [support vectors] rows of x by class; NULL: as they are */
+    int64_t first;  /* least index of a column: 0 or 1 */
+    /* A matrix that is kept, and numbers of x's rows in it; NULL: none */
+    const struct sti_svm_shared *shared;
+    int64_t *number;   /* [support vectors] */
     bool borrows;      /* x and names are a table's */
     size_t peak_bytes; /* taken while it was read */
     sti_arena *arena;  /* of names and what else was read */

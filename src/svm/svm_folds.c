@@ -12,7 +12,7 @@
 /* ---- tables ---- */
 
 static stint_status take_arrays(const sti_table *table, int64_t count, int64_t entries,
-                                bool weighted, sti_svm_sample *s)
+                                bool weighted, bool placed, sti_svm_sample *s)
 {
     sti_table *out = &s->table;
     out->x.start = sti_alloc_array(count + 1, sizeof *out->x.start, "svm.starts");
@@ -21,14 +21,17 @@ static stint_status take_arrays(const sti_table *table, int64_t count, int64_t e
     out->y = table->y ? sti_alloc_array(count, sizeof *out->y, "svm.targets") : NULL;
     s->weight =
         weighted ? sti_alloc_array(count, sizeof *s->weight, "svm.weights") : NULL;
+    s->number =
+        placed ? sti_alloc_array(count, sizeof *s->number, "svm.numbers") : NULL;
     return out->x.start && out->x.column && out->x.value && (!table->y || out->y) &&
-                   (!weighted || s->weight)
+                   (!weighted || s->weight) && (!placed || s->number)
                ? STINT_OK
                : STINT_E_MEMORY;
 }
 
-static void copy_rows(const sti_table *table, const double *weight, int64_t count,
-                      const int64_t *row, sti_svm_sample *s)
+static void copy_rows(const sti_table *table, const double *weight,
+                      const int64_t *number, int64_t count, const int64_t *row,
+                      sti_svm_sample *s)
 {
     const sti_csr *x = &table->x;
     sti_table *out = &s->table;
@@ -41,6 +44,8 @@ static void copy_rows(const sti_table *table, const double *weight, int64_t coun
             out->y[i] = table->y[row[i]];
         if (weight)
             s->weight[i] = weight[row[i]];
+        if (number)
+            s->number[i] = number[row[i]];
     }
 }
 
@@ -50,6 +55,7 @@ stint_status sti_svm_sample_take(const sti_svm_fit *fit, const sti_table *table,
     const sti_csr *x = &table->x;
     const double *weight =
         fit->ls ? fit->least_squares.point_weight : fit->smo.point_weight;
+    const sti_svm_places places = sti_svm_fit_places(fit);
     int64_t entries = 0;
     for (int64_t i = 0; i < count; i++)
         entries += x->start[row[i] + 1] - x->start[row[i]];
@@ -60,11 +66,13 @@ stint_status sti_svm_sample_take(const sti_svm_fit *fit, const sti_table *table,
                                     .format = table->format,
                                     .bytes = (size_t)count * 24 + (size_t)entries * 12},
                           .fit = *fit};
-    if (take_arrays(table, count, entries, weight != NULL, s) != STINT_OK) {
+    if (take_arrays(table, count, entries, weight != NULL, places.shared != NULL, s) !=
+        STINT_OK) {
         sti_svm_sample_fini(s);
         return STINT_E_MEMORY;
     }
-    copy_rows(table, weight, count, row, s);
+    copy_rows(table, weight, places.number, count, row, s);
+    sti_svm_fit_set_places(&s->fit, (sti_svm_places){places.shared, s->number});
     s->fit.least_squares.point_weight = s->fit.smo.point_weight = s->weight;
     s->fit.least_squares.progress = s->fit.smo.progress = NULL;
     return STINT_OK;
@@ -74,6 +82,7 @@ void sti_svm_sample_fini(sti_svm_sample *s)
 {
     sti_table_fini(&s->table);
     sti_free(s->weight);
+    sti_free(s->number);
     *s = (sti_svm_sample){.weight = NULL};
 }
 
@@ -97,11 +106,70 @@ stint_status sti_svm_split(const sti_svm_fit *fit, const sti_table *table,
     return st;
 }
 
+/* ---- the matrix that folds share ---- */
+
+sti_svm_places sti_svm_fit_places(const sti_svm_fit *fit)
+{
+    return fit->ls ? fit->least_squares.places : fit->smo.places;
+}
+
+void sti_svm_fit_set_places(sti_svm_fit *fit, sti_svm_places places)
+{
+    fit->least_squares.places = fit->smo.places = places;
+    fit->least_squares.shared_bytes = fit->smo.shared_bytes = 0;
+}
+
+size_t sti_svm_fit_shared_bytes(const sti_svm_fit *fit, const sti_table *table,
+                                size_t smallest_bytes)
+{
+    const sti_svm_train_desc *ls = &fit->least_squares;
+    const sti_gram_function *f = fit->ls ? &ls->function : &fit->smo.function;
+    const size_t asked = fit->ls ? ls->budget_bytes : fit->smo.budget_bytes;
+    const size_t cache = fit->ls ? ls->cache_bytes : fit->smo.cache_bytes;
+    const size_t budget = asked > 0 ? asked : sti_svm_standard_budget();
+    if (!sti_svm_shared_can(f, table) || (fit->ls && ls->store == STI_STORE_NONE) ||
+        (fit->ls && f->kind == STI_GRAM_LINEAR))
+        return 0;
+    size_t room = budget > smallest_bytes ? (budget - smallest_bytes) / 257 * 256 : 0;
+    if (cache > 0 && cache < room)
+        room = cache;
+    const size_t all = sti_svm_shared_bytes(table->x.rows, fit->ls && ls->single);
+    return room < all ? room : all;
+}
+
+stint_status sti_svm_fit_share(const sti_svm_fit *fit, const sti_table *table,
+                               const int64_t *order, int threads,
+                               sti_svm_shared **shared_out)
+{
+    const sti_svm_train_desc *ls = &fit->least_squares;
+    const sti_svm_shared_desc desc = {
+        .table = table,
+        .function = fit->ls ? &ls->function : &fit->smo.function,
+        .classes = sti_svm_fit_classifies(fit),
+        .single = fit->ls && ls->single,
+        .order = order,
+        .bytes = fit->ls ? ls->shared_bytes : fit->smo.shared_bytes};
+    const sti_team team = {threads};
+    *shared_out = NULL;
+    return desc.bytes > 0 ? sti_svm_shared_create(&desc, &team, shared_out) : STINT_OK;
+}
+
+/* Of what -m lets a training keep the shared matrix has its part. */
+static size_t cache_left(size_t cache, const sti_svm_shared *shared)
+{
+    const size_t kept = shared ? sti_svm_shared_kept_bytes(shared) : 0;
+    return cache == 0 || kept == 0 ? cache : cache > kept ? cache - kept : 1;
+}
+
 stint_status sti_svm_sample_plan(sti_svm_sample *s, sti_svm_plan *plan)
 {
     const size_t now = sti_alloc_now_bytes(), own = s->table.bytes;
+    const sti_svm_shared *shared = sti_svm_fit_places(&s->fit).shared;
     s->fit.least_squares.beside_bytes = s->fit.smo.beside_bytes =
         now > own ? now - own : 0;
+    s->fit.least_squares.cache_bytes =
+        cache_left(s->fit.least_squares.cache_bytes, shared);
+    s->fit.smo.cache_bytes = cache_left(s->fit.smo.cache_bytes, shared);
     return sti_svm_fit_plan(&s->fit, &s->table, plan);
 }
 
@@ -111,7 +179,7 @@ size_t sti_svm_folds_bytes(const sti_svm_fit *fit, const sti_table *table,
     const size_t rows = (size_t)table->x.rows;
     /* Rows to train on and to predict; of both an order, answers and what they are
      * judged by. */
-    const size_t split = rows * 64 + (size_t)table->x.start[rows] * 12;
+    const size_t split = rows * 80 + (size_t)table->x.start[rows] * 12;
     const bool one_class = !fit->ls && fit->smo.type == STI_SVM_ONE_CLASS;
     size_t copies = validated ? 1 : 0;
     if (probable && !one_class)
@@ -205,9 +273,11 @@ stint_status sti_svm_fold(const sti_table *table, bool classes, int64_t folds,
 /* ---- cross-validation ---- */
 
 static stint_status predict_fold(const sti_svm_folds_desc *d,
-                                 const sti_svm_model *model, const sti_table *test,
-                                 const int64_t *row, double *answer_out)
+                                 const sti_svm_model *model,
+                                 const sti_svm_sample *sample, const int64_t *row,
+                                 double *answer_out)
 {
+    const sti_table *test = &sample->table;
     const int64_t rows = test->x.rows, values = sti_svm_values(model);
     double *value = sti_alloc_array(rows * values, sizeof(double), "svm.decisions");
     double *answer = sti_alloc_array(rows, sizeof(double), "svm.answers");
@@ -216,7 +286,8 @@ static stint_status predict_fold(const sti_svm_folds_desc *d,
                                 sizeof(double), "svm.probable");
     stint_status st = value && answer && p ? STINT_OK : STINT_E_MEMORY;
     if (st == STINT_OK)
-        st = sti_svm_predict(model, test, d->threads, value, answer);
+        st = sti_svm_predict_shared(model, test, sample->number, d->threads, value,
+                                    answer);
     for (int64_t i = 0; i < rows && st == STINT_OK; i++) {
         if (probable)
             answer[i] = (double)sti_svm_probabilities(model, value + i * values, p,
@@ -230,14 +301,14 @@ static stint_status predict_fold(const sti_svm_folds_desc *d,
     return st;
 }
 
-static stint_status run_fold(const sti_svm_folds_desc *d, sti_libc_random *random,
-                             const int64_t *order, int64_t begin, int64_t end,
-                             double *answer_out)
+static stint_status run_fold(const sti_svm_folds_desc *d, const sti_svm_fit *fit,
+                             sti_libc_random *random, const int64_t *order,
+                             int64_t begin, int64_t end, double *answer_out)
 {
     sti_svm_sample train, test;
     sti_svm_model model = {0};
     sti_svm_plan plan;
-    stint_status st = sti_svm_split(d->fit, d->table, order, begin, end, &train, &test);
+    stint_status st = sti_svm_split(fit, d->table, order, begin, end, &train, &test);
     if (st != STINT_OK)
         return st;
     STI_TRY(sti_svm_sample_plan(&train, &plan));
@@ -245,7 +316,7 @@ static stint_status run_fold(const sti_svm_folds_desc *d, sti_libc_random *rando
                 ? d->probable(&train.fit, &train.table, &plan, d->threads, random,
                               &model, NULL)
                 : sti_svm_fit_train(&train.fit, &train.table, &plan, &model, NULL));
-    st = predict_fold(d, &model, &test.table, order + begin, answer_out);
+    st = predict_fold(d, &model, &test, order + begin, answer_out);
 out:
     sti_svm_model_fini(&model);
     sti_svm_sample_fini(&train);
@@ -263,10 +334,15 @@ stint_status sti_svm_cross_validate(const sti_svm_folds_desc *d,
     if (st == STINT_OK)
         st = sti_svm_fold(d->table, sti_svm_fit_classifies(d->fit), d->folds, random,
                           order, begin);
+    sti_svm_fit fit = *d->fit;
+    if (st == STINT_OK && d->shared && !*d->shared && !sti_svm_fit_places(&fit).shared)
+        st = sti_svm_fit_share(&fit, d->table, order, d->threads, d->shared);
+    if (d->shared && *d->shared)
+        sti_svm_fit_set_places(&fit, sti_svm_shared_places(*d->shared));
     for (int64_t f = 0; f < d->folds && st == STINT_OK; f++) {
         if (d->told)
             d->told(d->user, f, d->folds);
-        st = run_fold(d, random, order, begin[f], begin[f + 1], answer_out);
+        st = run_fold(d, &fit, random, order, begin[f], begin[f + 1], answer_out);
         if (st == STINT_E_INPUT || st == STINT_E_FAILED)
             st = sti_fail_context(st, "fold %d of %d", (int)f + 1, (int)d->folds);
     }

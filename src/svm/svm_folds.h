@@ -10,6 +10,7 @@
 typedef struct sti_svm_sample {
     sti_table table; /* words of labels are another's */
     double *weight;  /* [rows] of points, or NULL */
+    int64_t *number; /* [rows] in the fit's shared matrix, or NULL */
     sti_svm_fit fit; /* progress is told to nobody */
 } sti_svm_sample;
 
@@ -50,7 +51,23 @@ typedef struct sti_svm_folds_desc {
     int threads;
     sti_svm_fold_fn *told; /* or NULL */
     void *user;
+    /* The matrix of all folds where the fit has none: made where *shared is NULL and
+     * the fit's shared_bytes allow it, and left there for another call with the same
+     * rows and kernel, and a random of the same state; who calls destroys it. */
+    sti_svm_shared **shared;
 } sti_svm_folds_desc;
+
+/* The places that a fit's trainings have. */
+sti_svm_places sti_svm_fit_places(const sti_svm_fit *fit);
+void sti_svm_fit_set_places(sti_svm_fit *fit, sti_svm_places places);
+/* How many bytes a matrix that folds share may take of a budget of which a training on
+ * all rows takes smallest_bytes at least; 0: there is none to share. */
+size_t sti_svm_fit_shared_bytes(const sti_svm_fit *fit, const sti_table *table,
+                                size_t smallest_bytes);
+/* Make it of rows in an order [rows], or NULL. */
+stint_status sti_svm_fit_share(const sti_svm_fit *fit, const sti_table *table,
+                               const int64_t *order, int threads,
+                               sti_svm_shared **shared_out);
 
 /* Train on all folds but one and predict that one. answer_out [rows]: of a class its
  * label, else the value (one_class: +1 or -1). */

@@ -7,8 +7,9 @@
 #include "base/memory.h"
 #include "base/number.h"
 #include "base/text.h"
-#include "svm/svm.h"
+
 #include "svm/svm_names.h"
+#include "svm/svm_train.h"
 
 #define CHUNK_BYTES ((size_t)1 << 16)
 
@@ -33,6 +34,7 @@ void sti_svm_model_fini(sti_svm_model *model)
     sti_free(model->prob_a);
     sti_free(model->prob_b);
     sti_free(model->marks);
+    sti_free(model->number);
     if (!model->borrows) {
         sti_free(model->x.start);
         sti_free(model->x.column);
@@ -40,6 +42,20 @@ void sti_svm_model_fini(sti_svm_model *model)
     }
     sti_arena_destroy(model->arena);
     *model = (sti_svm_model){0};
+}
+
+stint_status sti_svm_model_keep(sti_svm_model *m, const sti_svm_places *places,
+                                const int64_t *row)
+{
+    if (!places->shared)
+        return STINT_OK;
+    m->number = sti_alloc_array(m->x.rows, sizeof *m->number, "svm.numbers");
+    if (!m->number)
+        return STINT_E_MEMORY;
+    for (int64_t i = 0; i < m->x.rows; i++)
+        m->number[i] = places->number[row ? row[i] : i];
+    m->shared = places->shared;
+    return STINT_OK;
 }
 
 size_t sti_svm_model_bytes(const sti_svm_model *m)

@@ -156,7 +156,9 @@ static stint_status measure(const sti_svm_train_desc *d, sti_svm_plan *plan)
                            .classes = 2,
                            .columns = 2,
                            .largest = x->rows,
-                           .dense = sti_svm_rows_dense(x)};
+                           .dense = d->places.shared
+                                        ? sti_svm_shared_dense(d->places.shared)
+                                        : sti_svm_rows_dense(x)};
     stint_status st = sti_svm_check_rows(&d->function, d->table, NULL);
     if (st != STINT_OK || (st = measure_ratio(d, plan)) != STINT_OK)
         return st;
@@ -208,6 +210,7 @@ static void add_parts(const sti_svm_train_desc *d, sti_svm_plan *plan, keeping k
     sti_account_add(a, "rows", plan->dense ? "dense" : "sparse",
                     sti_svm_rows_bytes(&d->table->x, plan->features, plan->dense) +
                         rows * (d->point_weight ? 32 : 24) +
+                        (d->places.shared ? rows * 16 : 0) +
                         (size_t)plan->features * sizeof(double));
     sti_account_add(a, "product",
                     "a tile a thread, sums of bands, kept tiles of a pair",
@@ -228,6 +231,8 @@ static void add_parts(const sti_svm_train_desc *d, sti_svm_plan *plan, keeping k
             sti_svm_report_bytes(&d->table->x, plan->features,
                                  plan->columns > 2 ? plan->columns : plan->machines,
                                  d->threads));
+    if (d->shared_bytes > 0)
+        sti_account_add(a, "shared", "tiles that all folds read", d->shared_bytes);
     if (d->beside_bytes > 0)
         sti_account_add(a, "folds", "rows of them, their order and answers",
                         d->beside_bytes);

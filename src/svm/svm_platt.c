@@ -102,9 +102,10 @@ static stint_status fit_sigmoid(int64_t count, const double *value, const double
 /* ---- classes: a sigmoid a pair ---- */
 
 /* The decision values of rows test of a machine trained on `train`, + for +1. */
-static stint_status decide(sti_svm_sample *train, const sti_table *test, int threads,
-                           double *value_out)
+static stint_status decide(sti_svm_sample *train, const sti_svm_sample *sample,
+                           int threads, double *value_out)
 {
+    const sti_table *test = &sample->table;
     sti_svm_model model = {0};
     sti_svm_plan plan;
     double *answer = sti_alloc_array(test->x.rows, sizeof *answer, "svm.answers");
@@ -112,7 +113,8 @@ static stint_status decide(sti_svm_sample *train, const sti_table *test, int thr
     STI_TRY(st);
     STI_TRY(sti_svm_sample_plan(train, &plan));
     STI_TRY(sti_svm_fit_train(&train->fit, &train->table, &plan, &model, NULL));
-    STI_TRY(sti_svm_predict(&model, test, threads, value_out, answer));
+    STI_TRY(sti_svm_predict_shared(&model, test, sample->number, threads, value_out,
+                                   answer));
     for (int64_t i = 0; i < test->x.rows; i++)
         value_out[i] *= model.label[0];
 out:
@@ -150,7 +152,7 @@ static stint_status decide_fold(const sti_svm_sample *pair, const int64_t *order
         for (int64_t i = begin; i < end; i++)
             value[i] = only;
     else
-        st = decide(&train, &test.table, threads, value + begin);
+        st = decide(&train, &test, threads, value + begin);
     sti_svm_sample_fini(&train);
     sti_svm_sample_fini(&test);
     return st;
@@ -331,17 +333,17 @@ out:
 
 /* ---- all of it ---- */
 
-stint_status sti_svm_fit_probable(const sti_svm_fit *fit, const sti_table *table,
-                                  const sti_svm_plan *plan, int threads,
-                                  sti_libc_random *random, sti_svm_model *model_out,
-                                  sti_svm_fit_result *result_out)
+/* All trainings; the model is the last of them. */
+static stint_status fit_all(const sti_svm_fit *fit, const sti_table *table,
+                            const sti_svm_plan *plan, int threads,
+                            sti_libc_random *random, sti_svm_model *model_out,
+                            sti_svm_fit_result *result_out)
 {
-    const bool one_class = !fit->ls && fit->smo.type == STI_SVM_ONE_CLASS;
     double *a = NULL, *b = NULL;
     stint_status st = STINT_OK;
     if (sti_svm_fit_classifies(fit))
         st = fit_classes(fit, table, plan->machines, threads, random, &a, &b);
-    else if (!one_class)
+    else
         st = fit_numbers(fit, table, threads, random, &a);
     if (st == STINT_OK)
         st = sti_svm_fit_train(fit, table, plan, model_out, result_out);
@@ -352,5 +354,34 @@ stint_status sti_svm_fit_probable(const sti_svm_fit *fit, const sti_table *table
     }
     model_out->prob_a = a;
     model_out->prob_b = b;
-    return one_class ? fit_density(table, threads, model_out) : STINT_OK;
+    return STINT_OK;
+}
+
+stint_status sti_svm_fit_probable(const sti_svm_fit *fit, const sti_table *table,
+                                  const sti_svm_plan *plan, int threads,
+                                  sti_libc_random *random, sti_svm_model *model_out,
+                                  sti_svm_fit_result *result_out)
+{
+    sti_svm_fit own = *fit;
+    sti_svm_shared *shared = NULL;
+    stint_status st;
+    if (!fit->ls && fit->smo.type == STI_SVM_ONE_CLASS) {
+        st = sti_svm_fit_train(fit, table, plan, model_out, result_out);
+        return st == STINT_OK ? fit_density(table, threads, model_out) : st;
+    }
+    if (!sti_svm_fit_places(fit).shared) {
+        st = sti_svm_fit_share(fit, table, NULL, threads, &shared);
+        if (st != STINT_OK)
+            return st;
+    }
+    if (shared)
+        sti_svm_fit_set_places(&own, sti_svm_shared_places(shared));
+    st = fit_all(&own, table, plan, threads, random, model_out, result_out);
+    if (shared && st == STINT_OK) { /* the model outlives the matrix */
+        sti_free(model_out->number);
+        model_out->number = NULL;
+        model_out->shared = NULL;
+    }
+    sti_svm_shared_destroy(shared);
+    return st;
 }

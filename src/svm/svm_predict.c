@@ -13,9 +13,11 @@
 typedef struct predictor {
     const sti_svm_model *m;
     const sti_table *table;
-    sti_svm_rows points; /* support vectors */
-    sti_svm_rows *bands; /* [threads] rows that are asked about, a band each */
-    double *mean;        /* [columns], or NULL */
+    sti_svm_rows points;          /* support vectors */
+    sti_svm_rows *bands;          /* [threads] rows that are asked about, a band each */
+    double *mean;                 /* [columns], or NULL */
+    const sti_svm_shared *shared; /* or NULL */
+    const int64_t *number;        /* [rows] of the table in it */
     int64_t first, columns, row_columns; /* of the points, and of the rows */
     bool dense;
     int64_t values, parts; /* parts: sums a row that values are made of */
@@ -88,6 +90,11 @@ static void answer_row(const predictor *p, const double *sums, int64_t row)
                                              : value[0];
 }
 
+static const double *mean_of(const predictor *p)
+{
+    return p->shared ? sti_svm_shared_mean(p->shared) : p->mean;
+}
+
 /* A band of rows against all support vectors, tile after tile. */
 static void band_piece(void *arg, int64_t piece, int worker)
 {
@@ -97,8 +104,12 @@ static void band_piece(void *arg, int64_t piece, int worker)
     const int64_t count = left < STI_GRAM_TILE ? left : STI_GRAM_TILE;
     double *tile = p->tile + (int64_t)worker * STI_GRAM_TILE * STI_GRAM_TILE;
     double *sums = p->sums + (int64_t)worker * STI_GRAM_TILE * p->parts;
-    sti_svm_band_fill(&p->m->function, &p->table->x, begin, count, p->first, p->mean,
+    sti_svm_band_fill(&p->m->function, &p->table->x, begin, count, p->first, mean_of(p),
                       band);
+    if (p->shared) {
+        band->rows.kept = p->points.rows.kept;
+        band->rows.number = p->number + begin;
+    }
     memset(sums, 0, sizeof(double) * (size_t)(STI_GRAM_TILE * p->parts));
     for (int64_t at = 0; at < p->m->x.rows; at += STI_GRAM_TILE) {
         const int64_t rest = p->m->x.rows - at;
@@ -158,7 +169,8 @@ static void choose_form(predictor *p)
     p->row_columns = m->function.kind == STI_GRAM_PRECOMPUTED
                          ? p->table->x.columns - p->first
                          : p->columns;
-    p->dense = !none && sti_svm_rows_dense(&m->x);
+    p->dense = !none && (p->shared ? sti_svm_shared_dense(p->shared)
+                                   : sti_svm_rows_dense(&m->x));
     p->values = sti_svm_values(m);
     p->parts =
         m->coefs *
@@ -171,14 +183,17 @@ static stint_status make_points(predictor *p)
     stint_status st = sti_svm_predict_check(m, p->table, NULL);
     if (st != STINT_OK)
         return st;
-    if (p->dense && m->function.kind == STI_GRAM_RBF) {
+    if (!p->shared && p->dense && m->function.kind == STI_GRAM_RBF) {
         p->mean = sti_alloc_array(p->columns, sizeof *p->mean, "svm.mean");
         if (!p->mean)
             return STINT_E_MEMORY;
         sti_svm_mean(&m->x, p->first, p->columns, p->mean);
     }
     st = sti_svm_rows_create(&m->function, &m->x, m->order, p->first, p->columns,
-                             p->dense, p->mean, &p->points);
+                             p->dense, mean_of(p), &p->points);
+    if (st == STINT_OK && p->shared)
+        st = sti_svm_rows_keep(sti_svm_shared_kept(p->shared), m->number, m->order,
+                               &p->points);
     return st == STINT_OK && m->function.kind == STI_GRAM_PRECOMPUTED ? check_numbers(p)
                                                                       : st;
 }
@@ -199,8 +214,19 @@ static size_t sums_bytes_of(const predictor *p)
 stint_status sti_svm_predict(const sti_svm_model *model, const sti_table *table,
                              int threads, double *value_out, double *answer_out)
 {
-    predictor p = {
-        .m = model, .table = table, .value = value_out, .answer = answer_out};
+    return sti_svm_predict_shared(model, table, NULL, threads, value_out, answer_out);
+}
+
+stint_status sti_svm_predict_shared(const sti_svm_model *model, const sti_table *table,
+                                    const int64_t *number, int threads,
+                                    double *value_out, double *answer_out)
+{
+    predictor p = {.m = model,
+                   .table = table,
+                   .shared = number ? model->shared : NULL,
+                   .number = number,
+                   .value = value_out,
+                   .answer = answer_out};
     const sti_team team = {threads};
     stint_status st;
     choose_form(&p);

@@ -22,6 +22,13 @@ stint_status sti_svm_predict_check(const sti_svm_model *model, const sti_table *
 stint_status sti_svm_predict(const sti_svm_model *model, const sti_table *table,
                              int threads, double *value_out, double *answer_out);
 
+/* The same for rows whose numbers in the model's shared matrix are known: number
+ * [rows].
+ */
+stint_status sti_svm_predict_shared(const sti_svm_model *model, const sti_table *table,
+                                    const int64_t *number, int threads,
+                                    double *value_out, double *answer_out);
+
 /* What a prediction takes, and how many of so many threads fit into a budget (0: none).
  * STINT_E_BUDGET: not even one does; the account is then that of one. */
 stint_status sti_svm_predict_plan(const sti_svm_model *model, const sti_table *table,

@@ -180,8 +180,23 @@ stint_status sti_svm_rows_create(const sti_gram_function *function, const sti_cs
     return st;
 }
 
+stint_status sti_svm_rows_keep(const sti_gram_kept *kept, const int64_t *number,
+                               const int64_t *order, sti_svm_rows *rows)
+{
+    rows->number =
+        sti_alloc_array(rows->rows.rows, sizeof *rows->number, "svm.numbers");
+    if (!rows->number)
+        return STINT_E_MEMORY;
+    for (int64_t i = 0; i < rows->rows.rows; i++)
+        rows->number[i] = number[order ? order[i] : i];
+    rows->rows.kept = kept;
+    rows->rows.number = rows->number;
+    return STINT_OK;
+}
+
 void sti_svm_rows_fini(sti_svm_rows *rows)
 {
+    sti_free(rows->number);
     sti_free(rows->dense);
     sti_free(rows->term);
     sti_free(rows->sparse.start);
@@ -205,7 +220,7 @@ size_t sti_svm_rows_gather_bytes(const sti_gram_rows *rows, int64_t count)
 {
     const int64_t entries = rows->dense ? 0 : count * longest_row(&rows->sparse);
     const int64_t doubles = rows->dense ? count * rows->columns : entries;
-    return sizeof(double) * (size_t)(doubles + 2 * count + 1) +
+    return sizeof(double) * (size_t)(doubles + 3 * count + 1) +
            sizeof(int32_t) * (size_t)entries;
 }
 
@@ -216,15 +231,17 @@ stint_status sti_svm_rows_gather_room(const sti_gram_rows *rows, int64_t count,
     bool there;
     *r = (sti_svm_rows){.rows = {.columns = rows->columns}};
     r->term = sti_alloc_array(count, sizeof(double), "svm.terms");
+    r->number = sti_alloc_array(count, sizeof *r->number, "svm.numbers");
     if (rows->dense) {
         r->dense = sti_alloc_array(count * rows->columns, sizeof(double), "svm.rows");
-        there = r->term && r->dense;
+        there = r->term && r->number && r->dense;
     } else {
         const int64_t entries = count * longest_row(&rows->sparse);
         r->sparse.start = sti_alloc_array(count + 1, sizeof(int64_t), "svm.starts");
         r->sparse.column = sti_alloc_array(entries, sizeof(int32_t), "svm.columns");
         r->sparse.value = sti_alloc_array(entries, sizeof(double), "svm.values");
-        there = r->term && r->sparse.start && r->sparse.column && r->sparse.value;
+        there = r->term && r->number && r->sparse.start && r->sparse.column &&
+                r->sparse.value;
     }
     if (there)
         return STINT_OK;
@@ -237,8 +254,13 @@ void sti_svm_rows_gather(const sti_gram_rows *rows, int64_t count, const int64_t
 {
     const sti_csr *from = &rows->sparse;
     sti_csr *to = &copies->sparse;
+    const bool bare = rows->kept && rows->kept->whole && !rows->kept->single;
     for (int64_t i = 0; i < count; i++) {
         copies->term[i] = rows->term[row[i]];
+        if (rows->kept)
+            copies->number[i] = rows->number[row[i]];
+        if (bare)
+            continue;
         if (rows->dense) {
             memcpy(copies->dense + i * rows->columns,
                    rows->dense + row[i] * rows->columns,
@@ -259,7 +281,9 @@ void sti_svm_rows_gather(const sti_gram_rows *rows, int64_t count, const int64_t
                                    .columns = rows->columns,
                                    .dense = copies->dense,
                                    .sparse = *to,
-                                   .term = copies->term};
+                                   .term = copies->term,
+                                   .kept = rows->kept,
+                                   .number = copies->number};
 }
 
 /* ---- bands ---- */

@@ -15,6 +15,7 @@ typedef struct sti_svm_rows {
     sti_gram_rows rows;
     double *dense, *term;
     sti_csr sparse;
+    int64_t *number; /* of rows in a matrix that is kept, or NULL */
 } sti_svm_rows;
 
 /* Can the function be taken of these rows? Chi_squared wants no negative entry,
@@ -53,9 +54,13 @@ stint_status sti_svm_rows_create(const sti_gram_function *function, const sti_cs
                                  const int64_t *order, int64_t first, int64_t columns,
                                  bool dense, const double *mean,
                                  sti_svm_rows *rows_out);
+/* Rows made with `order` are those numbers of a matrix that is kept. */
+stint_status sti_svm_rows_keep(const sti_gram_kept *kept, const int64_t *number,
+                               const int64_t *order, sti_svm_rows *rows);
 void sti_svm_rows_fini(sti_svm_rows *rows); /* also of a zeroed one */
 
-/* Room for copies of any `count` rows, and such copies in it. */
+/* Room for copies of any `count` rows, and such copies in it. Rows whose matrix is kept
+ * in double as a whole are copied without their features, which nobody asks for. */
 size_t sti_svm_rows_gather_bytes(const sti_gram_rows *rows, int64_t count);
 stint_status sti_svm_rows_gather_room(const sti_gram_rows *rows, int64_t count,
                                       sti_svm_rows *rows_out);

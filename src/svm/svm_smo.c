@@ -64,7 +64,9 @@ static stint_status measure(const sti_smo_desc *d, sti_svm_plan *plan)
                            .classes = 2,
                            .columns = 1,
                            .largest = x->rows,
-                           .dense = sti_svm_rows_dense(x)};
+                           .dense = d->places.shared
+                                        ? sti_svm_shared_dense(d->places.shared)
+                                        : sti_svm_rows_dense(x)};
     stint_status st = sti_svm_check_rows(&d->function, d->table, NULL);
     if (st != STINT_OK || d->type == STI_SVM_ONE_CLASS)
         return st;
@@ -109,7 +111,8 @@ static void add_parts(const sti_smo_desc *d, sti_svm_plan *plan, int64_t kept)
     *a = (sti_account){0};
     sti_account_add(a, "table", "rows as they were read", d->table->bytes);
     sti_account_add(a, "rows", plan->dense ? "dense" : "sparse",
-                    sti_svm_rows_bytes(x, plan->features, plan->dense) + points * 36 +
+                    sti_svm_rows_bytes(x, plan->features, plan->dense) +
+                        points * (d->places.shared ? 52 : 36) +
                         (size_t)plan->features * sizeof(double));
     sti_account_add(
         a, "blocks", "of rows of the kernel matrix, at work",
@@ -122,6 +125,8 @@ static void add_parts(const sti_smo_desc *d, sti_svm_plan *plan, int64_t kept)
                         (size_t)plan->nonzeros * (sizeof(double) + sizeof(int32_t)));
     sti_account_add(a, "kept", "rows of the kernel matrix",
                     (size_t)kept * row_bytes(plan));
+    if (d->shared_bytes > 0)
+        sti_account_add(a, "shared", "tiles that all folds read", d->shared_bytes);
     if (d->beside_bytes > 0)
         sti_account_add(a, "folds", "rows of them, their order and answers",
                         d->beside_bytes);
@@ -331,6 +336,9 @@ static stint_status finish_model(trainer *t)
         if (m->label)
             memcpy(m->label, t->label, sizeof(double) * (size_t)m->classes);
         fill_model(t, vectors, place);
+        for (int64_t i = 0; i < vectors; i++) /* from places to rows of the table */
+            place[i] = t->order[place[i]];
+        st = sti_svm_model_keep(m, &t->d->places, place);
     }
     sti_free(place);
     return st;
@@ -384,10 +392,31 @@ out:
     return st;
 }
 
-static stint_status begin_work(trainer *t)
+static stint_status begin_rows(trainer *t)
 {
     const sti_svm_plan *plan = t->plan;
     const sti_table *table = t->d->table;
+    const sti_svm_places *places = &t->d->places;
+    const double *mean = places->shared ? sti_svm_shared_mean(places->shared) : NULL;
+    if (!places->shared && plan->dense && t->d->function.kind == STI_GRAM_RBF) {
+        t->mean = sti_alloc_array(plan->features, sizeof(double), "svm.mean");
+        if (!t->mean)
+            return STINT_E_MEMORY;
+        sti_svm_mean(&table->x, table->first, plan->features, t->mean);
+        mean = t->mean;
+    }
+    stint_status st =
+        sti_svm_rows_create(&t->d->function, &table->x, t->order, table->first,
+                            plan->features, plan->dense, mean, &t->rows);
+    if (st == STINT_OK && places->shared)
+        st = sti_svm_rows_keep(sti_svm_shared_kept(places->shared), places->number,
+                               t->order, &t->rows);
+    return st;
+}
+
+static stint_status begin_work(trainer *t)
+{
+    const sti_svm_plan *plan = t->plan;
     const bool numbers =
         t->d->type == STI_SVM_EPSILON_SVR || t->d->type == STI_SVM_NU_SVR;
     stint_status st;
@@ -407,14 +436,7 @@ static stint_status begin_work(trainer *t)
         !t->status || !t->solver || !t->model->rho || (numbers && !t->target))
         return STINT_E_MEMORY;
     STI_TRY(sort_rows(t));
-    if (plan->dense && t->d->function.kind == STI_GRAM_RBF) {
-        t->mean = sti_alloc_array(plan->features, sizeof(double), "svm.mean");
-        if (!t->mean)
-            return STINT_E_MEMORY;
-        sti_svm_mean(&table->x, table->first, plan->features, t->mean);
-    }
-    STI_TRY(sti_svm_rows_create(&t->d->function, &table->x, t->order, table->first,
-                                plan->features, plan->dense, t->mean, &t->rows));
+    STI_TRY(begin_rows(t));
     for (int i = 0; i < t->solvers; i++)
         STI_TRY(make_solver(t, &t->solver[i]));
     st = STINT_OK;

@@ -25,9 +25,11 @@ typedef struct sti_smo_desc {
     double tolerance;
     int64_t iterations; /* pairs a machine; 0: the more of 10^7 and 100 a row */
     bool shrink;
-    size_t budget_bytes; /* of the whole process; 0: none */
-    size_t cache_bytes;  /* of kernel rows, at most; 0: what the budget leaves */
-    size_t beside_bytes; /* what who called holds beside the table: that of folds */
+    size_t budget_bytes;   /* of the whole process; 0: none */
+    size_t cache_bytes;    /* of kernel rows, at most; 0: what the budget leaves */
+    size_t beside_bytes;   /* what who called holds beside the table: that of folds */
+    size_t shared_bytes;   /* of a matrix that folds share, which is yet to be made */
+    sti_svm_places places; /* of the rows in one that is there */
     int threads;
     void (*progress)(void *user, int64_t machine, int64_t machines, int64_t iteration,
                      double gap); /* or NULL */

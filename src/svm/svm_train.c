@@ -323,13 +323,14 @@ static stint_status begin_model(trainer *t)
     if (!m->rho || !m->order || !m->coef || !m->class_count || !t->class_of ||
         (!d->regression && !m->label))
         return STINT_E_MEMORY;
-    stint_status st = STINT_OK;
-    if (!d->regression) {
+    stint_status st = sti_svm_model_keep(m, &d->places, NULL);
+    if (st == STINT_OK && !d->regression) {
         int64_t classes;
         st = sti_svm_classes_of(table, t->class_of, label, &classes);
         memcpy(m->label, label, sizeof(double) * (size_t)m->classes);
     }
-    sort_rows(t);
+    if (st == STINT_OK)
+        sort_rows(t);
     return st;
 }
 
@@ -348,16 +349,23 @@ static stint_status begin_rows(trainer *t)
 {
     const sti_svm_plan *plan = t->plan;
     const sti_table *table = t->d->table;
-    if (plan->dense && t->d->function.kind == STI_GRAM_RBF) {
+    const sti_svm_places *places = &t->d->places;
+    const double *mean = places->shared ? sti_svm_shared_mean(places->shared) : NULL;
+    if (!places->shared && plan->dense && t->d->function.kind == STI_GRAM_RBF) {
         t->mean = sti_alloc_array(plan->features, sizeof(double), "svm.mean");
         if (!t->mean)
             return STINT_E_MEMORY;
         sti_svm_mean(&table->x, table->first, plan->features, t->mean);
+        mean = t->mean;
     }
     t->source = (sti_kernel_source){&t->rows.rows, &t->d->function, t->d->single};
-    return sti_svm_rows_create(&t->d->function, &table->x, t->model->order,
-                               table->first, plan->features, plan->dense, t->mean,
-                               &t->rows);
+    stint_status st =
+        sti_svm_rows_create(&t->d->function, &table->x, t->model->order, table->first,
+                            plan->features, plan->dense, mean, &t->rows);
+    if (st == STINT_OK && places->shared)
+        st = sti_svm_rows_keep(sti_svm_shared_kept(places->shared), places->number,
+                               t->model->order, &t->rows);
+    return st;
 }
 
 static stint_status begin_work(trainer *t)

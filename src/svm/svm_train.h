@@ -5,6 +5,7 @@
 #include "base/account.h"
 #include "net/comm.h"
 #include "svm/svm.h"
+#include "svm/svm_shared.h"
 
 typedef enum sti_svm_store {
     STI_STORE_AUTO,
@@ -28,7 +29,9 @@ typedef struct sti_svm_train_desc {
                     double */
     size_t budget_bytes; /* of the whole process; 0: none */
     size_t cache_bytes; /* of tiles that are kept, at most; 0: what the budget leaves */
-    size_t beside_bytes; /* what who called holds beside the table: that of folds */
+    size_t beside_bytes;   /* what who called holds beside the table: that of folds */
+    size_t shared_bytes;   /* of a matrix that folds share, which is yet to be made */
+    sti_svm_places places; /* of the rows in one that is there */
     int threads;
     sti_comm *comm; /* ranks that share the work; all call with the same; NULL: alone */
     bool report; /* a page will be made after it (svm_report.h): memory for that, too */
@@ -84,6 +87,11 @@ stint_status sti_svm_count_classes(const sti_table *table, int64_t *classes_out,
                                    int64_t count_out[STI_SVM_CLASSES_MOST]);
 /* STINT_E_INPUT: not every row has a number as its label. */
 stint_status sti_svm_check_numbers(const sti_table *table);
+
+/* The model's rows are those of a table with such places, or picked from it: x's row i
+ * is its row[i]. Without a matrix nothing is done. STINT_E_MEMORY. */
+stint_status sti_svm_model_keep(sti_svm_model *model, const sti_svm_places *places,
+                                const int64_t *row);
 
 /* What a training may take where nobody said: half of what this process can have. */
 size_t sti_svm_standard_budget(void);

@@ -178,6 +178,8 @@ void sti_gram_tile(const sti_gram_function *function, const sti_gram_rows *u,
 {
     const sti_gram_kernels *kernels = STI_KERNELS_NOW(sti_gram_kernels);
     const sti_gram_kind kind = function->kind;
+    if (sti_gram_read(false, u, u_begin, u_count, v, v_begin, v_count, tile_out, ld))
+        return;
     if (kind == STI_GRAM_PRECOMPUTED) {
         read_tile(u, u_begin, u_count, v->term + v_begin, v_count, tile_out, ld);
         return;

@@ -48,12 +48,27 @@ typedef struct sti_gram_function {
     int64_t degree; /* at least 0 */
 } sti_gram_function;
 
+/* Values of a kernel matrix that somebody keeps, for rows that are some of its own. */
+typedef struct sti_gram_kept sti_gram_kept;
+struct sti_gram_kept {
+    /* Fills tile_out [u_count, ld] with the values of rows u against rows v, which are
+     * numbers in the matrix, at most STI_GRAM_TILE each. False: not all of them are
+     * there, and what the tile holds is of no use. Threads may call it at once. */
+    bool (*read)(const sti_gram_kept *kept, const int64_t *u, int64_t u_count,
+                 const int64_t *v, int64_t v_count, void *tile_out, int64_t ld);
+    bool single; /* values and tile_out are floats, else doubles */
+    bool whole;  /* every value is there */
+};
+
 /* Rows of a problem. */
 typedef struct sti_gram_rows {
     int64_t rows, columns;
     const double *dense; /* [rows, columns], or NULL: sparse */
     sti_csr sparse;      /* columns below `columns` */
     const double *term;  /* [rows] of sti_gram_terms */
+    /* Of two sides with the same one, tiles are read where that is possible. */
+    const sti_gram_kept *kept; /* or NULL */
+    const int64_t *number;     /* [rows] in the matrix that is kept */
 } sti_gram_rows;
 
 /* Bytes of scratch of sti_gram_tile and sti_gram_tile_f32; it is zeroed before the

@@ -77,6 +77,8 @@ void sti_gram_tile_f32(const sti_gram_function *f, const sti_gram_rows *u,
 {
     const sti_gram_kernels *kernels = STI_KERNELS_NOW(sti_gram_kernels);
     const bool products = f->kind <= STI_GRAM_SIGMOID;
+    if (sti_gram_read(true, u, u_begin, u_count, v, v_begin, v_count, tile_out, ld))
+        return;
     if (!products || !u->dense) {
         rounded_tile(f, u, u_begin, u_count, v, v_begin, v_count, tile_out, ld,
                      scratch);

@@ -8,6 +8,17 @@
  * are spread out side by side. */
 enum { STI_GRAM_PANEL = 16, STI_GRAM_DEPTH = 256, STI_GRAM_SPREAD = 8 };
 
+/* Values of a tile that are there already, if they are. */
+static inline bool sti_gram_read(bool single, const sti_gram_rows *u, int64_t u_begin,
+                                 int64_t u_count, const sti_gram_rows *v,
+                                 int64_t v_begin, int64_t v_count, void *tile,
+                                 int64_t ld)
+{
+    return u->kept && u->kept == v->kept && u->kept->single == single &&
+           u->kept->read(u->kept, u->number + u_begin, u_count, v->number + v_begin,
+                         v_count, tile, ld);
+}
+
 typedef struct sti_gram_kernels {
     /* c[i, j] (+)= sum over k of what a[i, k] and panel[k, j] are apart, for m rows and
      * one panel, by kind laplacian or chi_squared. */
