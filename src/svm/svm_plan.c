@@ -160,6 +160,9 @@ static stint_status measure(const sti_svm_train_desc *d, sti_svm_plan *plan)
                                         ? sti_svm_shared_dense(d->places.shared)
                                         : sti_svm_rows_dense(x)};
     stint_status st = sti_svm_check_rows(&d->function, d->table, NULL);
+    if (st == STINT_OK)
+        st = sti_svm_rows_columns(&d->function, x, plan->features, plan->dense,
+                                  &plan->spread);
     if (st != STINT_OK || (st = measure_ratio(d, plan)) != STINT_OK)
         return st;
     if (d->regression) {
@@ -193,7 +196,7 @@ typedef struct keeping {
 static void add_parts(const sti_svm_train_desc *d, sti_svm_plan *plan, keeping keep)
 {
     const sti_gram_rows shape = {.rows = d->table->x.rows,
-                                 .columns = plan->features,
+                                 .columns = plan->spread,
                                  .dense = plan->dense ? d->table->x.value
                                                       : NULL, /* any: only whether */
                                  .sparse = d->table->x};
@@ -211,7 +214,7 @@ static void add_parts(const sti_svm_train_desc *d, sti_svm_plan *plan, keeping k
                     sti_svm_rows_bytes(&d->table->x, plan->features, plan->dense) +
                         rows * (d->point_weight ? 32 : 24) +
                         (d->places.shared ? rows * 16 : 0) +
-                        (size_t)plan->features * sizeof(double));
+                        (plan->dense ? (size_t)plan->features * sizeof(double) : 0));
     sti_account_add(a, "product",
                     "a tile a thread, sums of bands, kept tiles of a pair",
                     workers * m.product);

@@ -20,6 +20,7 @@ typedef struct predictor {
     const int64_t *number;        /* [rows] of the table in it */
     int64_t first, columns, row_columns; /* of the points, and of the rows */
     bool dense;
+    int64_t spread;        /* columns of tiles */
     int64_t values, parts; /* parts: sums a row that values are made of */
     double *tile, *sums;   /* [threads] of each */
     char *scratch;
@@ -158,7 +159,7 @@ static stint_status check_numbers(const predictor *p)
 }
 
 /* How both sets of rows are to be: of one form, on one centre. */
-static void choose_form(predictor *p)
+static stint_status choose_form(predictor *p)
 {
     const sti_svm_model *m = p->m;
     p->first = m->first < p->table->first ? m->first : p->table->first;
@@ -175,6 +176,8 @@ static void choose_form(predictor *p)
     p->parts =
         m->coefs *
         (sti_svm_classifies(m) && m->classes_by == STI_SVM_PAIRS ? m->classes : 1);
+    return sti_svm_rows_columns(&m->function, &m->x, p->row_columns, p->dense,
+                                &p->spread);
 }
 
 static stint_status make_points(predictor *p)
@@ -200,8 +203,7 @@ static stint_status make_points(predictor *p)
 
 static size_t scratch_bytes_of(const predictor *p)
 {
-    const sti_gram_rows shape = {.columns = p->row_columns > p->columns ? p->row_columns
-                                                                        : p->columns,
+    const sti_gram_rows shape = {.columns = p->spread,
                                  .dense = p->dense ? p->m->coef : NULL}; /* whether */
     return STI_ALIGN_UP(sti_gram_scratch_bytes(&shape), 64);
 }
@@ -229,7 +231,7 @@ stint_status sti_svm_predict_shared(const sti_svm_model *model, const sti_table 
                    .answer = answer_out};
     const sti_team team = {threads};
     stint_status st;
-    choose_form(&p);
+    STI_TRY(choose_form(&p));
     STI_TRY(make_points(&p));
     p.scratch_bytes = scratch_bytes_of(&p);
     p.bands = sti_alloc_array(threads, sizeof *p.bands, "svm.bands");
@@ -239,7 +241,7 @@ stint_status sti_svm_predict_shared(const sti_svm_model *model, const sti_table 
     STI_TRY(p.bands && p.tile && p.sums && p.scratch ? STINT_OK : STINT_E_MEMORY);
     for (int i = 0; i < threads; i++)
         STI_TRY(sti_svm_band_create(&table->x, STI_GRAM_TILE, p.row_columns, p.dense,
-                                    &p.bands[i]));
+                                    &p.points, &p.bands[i]));
     sti_team_take(&team, (table->x.rows + STI_GRAM_TILE - 1) / STI_GRAM_TILE,
                   band_piece, &p);
 out:
@@ -265,7 +267,7 @@ static void add_parts(const predictor *p, int threads, sti_account *a)
                     rows * sizeof(double) * (size_t)(p->values + 1));
     sti_account_add(a, "points", p->dense ? "dense" : "sparse",
                     sti_svm_rows_bytes(&m->x, p->columns, p->dense) +
-                        (size_t)p->columns * sizeof(double));
+                        (p->dense ? (size_t)p->columns * sizeof(double) : 0));
     sti_account_add(
         a, "bands", "rows, a tile and sums a thread",
         team *
@@ -284,7 +286,9 @@ stint_status sti_svm_predict_plan(const sti_svm_model *model, const sti_table *t
                                   sti_account *account_out, int *threads_out)
 {
     predictor p = {.m = model, .table = table};
-    choose_form(&p);
+    const stint_status st = choose_form(&p);
+    if (st != STINT_OK)
+        return st;
     do
         add_parts(&p, threads, account_out);
     while (budget_bytes > 0 && account_out->total_bytes > budget_bytes &&

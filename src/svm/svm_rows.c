@@ -79,7 +79,18 @@ size_t sti_svm_rows_bytes(const sti_csr *x, int64_t columns, bool dense)
     return n * sizeof(double) +
            (dense ? n * (size_t)columns * sizeof(double)
                   : (n + 1) * sizeof(int64_t) +
-                        entries * (sizeof(int32_t) + sizeof(double)));
+                        entries * (2 * sizeof(int32_t) + sizeof(double)));
+}
+
+stint_status sti_svm_rows_columns(const sti_gram_function *function, const sti_csr *x,
+                                  int64_t columns, bool dense, int64_t *columns_out)
+{
+    *columns_out = columns;
+    if (dense || function->kind == STI_GRAM_PRECOMPUTED)
+        return STINT_OK;
+    const stint_status st = sti_svm_present_count(x, columns_out);
+    *columns_out += 1; /* for what other rows have beside them */
+    return st;
 }
 
 void sti_svm_mean(const sti_csr *x, int64_t first, int64_t columns, double *mean_out)
@@ -120,15 +131,19 @@ static void put_dense(const sti_csr *x, const int64_t *order, int64_t first,
 }
 
 static void put_sparse(const sti_csr *x, const int64_t *order, int64_t first,
-                       sti_csr *to)
+                       const sti_svm_present *present, sti_csr *to)
 {
     for (int64_t i = 0, at = 0; i < x->rows; i++) {
-        const int64_t from = order ? order[i] : i;
-        for (int64_t e = x->start[from]; e < x->start[from + 1]; e++, at++) {
-            to->column[at] = (int32_t)(x->column[e] - first);
-            to->value[at] = x->value[e];
+        const int64_t from = order ? order[i] : i, begin = x->start[from];
+        const int64_t count = x->start[from + 1] - begin;
+        if (present->column)
+            sti_svm_present_places(present, count, x->column + begin, to->column + at);
+        for (int64_t e = 0; e < count; e++) {
+            if (!present->column)
+                to->column[at + e] = (int32_t)(x->column[begin + e] - first);
+            to->value[at + e] = x->value[begin + e];
         }
-        to->start[i + 1] = at;
+        to->start[i + 1] = at += count;
     }
 }
 
@@ -144,8 +159,9 @@ static stint_status fill_dense(const sti_csr *x, const int64_t *order, int64_t f
     return STINT_OK;
 }
 
+/* numbered: columns are what tiles ask for by their numbers. */
 static stint_status fill_sparse(const sti_csr *x, const int64_t *order, int64_t first,
-                                int64_t columns, sti_svm_rows *rows)
+                                int64_t columns, bool numbered, sti_svm_rows *rows)
 {
     sti_csr *s = &rows->sparse;
     const int64_t entries = x->start[x->rows];
@@ -154,11 +170,15 @@ static stint_status fill_sparse(const sti_csr *x, const int64_t *order, int64_t 
     s->value = sti_alloc_array(entries, sizeof *s->value, "svm.values");
     if (!s->start || !s->column || !s->value)
         return STINT_E_MEMORY;
+    stint_status st = STINT_OK;
+    if (!numbered)
+        st = sti_svm_present_find(x, &rows->present);
     s->rows = x->rows;
-    s->columns = columns;
-    put_sparse(x, order, first, s);
+    s->columns = rows->rows.columns = numbered ? columns : rows->present.count + 1;
+    if (st == STINT_OK)
+        put_sparse(x, order, first, &rows->present, s);
     rows->rows.sparse = *s;
-    return STINT_OK;
+    return st;
 }
 
 stint_status sti_svm_rows_create(const sti_gram_function *function, const sti_csr *x,
@@ -170,7 +190,8 @@ stint_status sti_svm_rows_create(const sti_gram_function *function, const sti_cs
     stint_status st = STINT_E_MEMORY;
     if (rows_out->term)
         st = dense ? fill_dense(x, order, first, columns, mean, rows_out)
-                   : fill_sparse(x, order, first, columns, rows_out);
+                   : fill_sparse(x, order, first, columns,
+                                 function->kind == STI_GRAM_PRECOMPUTED, rows_out);
     if (st == STINT_OK) {
         sti_gram_terms(function, &rows_out->rows, rows_out->term);
         rows_out->rows.term = rows_out->term;
@@ -202,6 +223,8 @@ void sti_svm_rows_fini(sti_svm_rows *rows)
     sti_free(rows->sparse.start);
     sti_free(rows->sparse.column);
     sti_free(rows->sparse.value);
+    if (!rows->borrows_present)
+        sti_svm_present_fini(&rows->present);
     *rows = (sti_svm_rows){0};
 }
 
@@ -310,11 +333,16 @@ size_t sti_svm_band_bytes(const sti_csr *x, int64_t most, int64_t columns, bool 
 }
 
 stint_status sti_svm_band_create(const sti_csr *x, int64_t most, int64_t columns,
-                                 bool dense, sti_svm_rows *band)
+                                 bool dense, const sti_svm_rows *others,
+                                 sti_svm_rows *band)
 {
     const int64_t entries = dense ? 0 : most_entries(x, most);
     sti_csr *s = &band->sparse;
-    *band = (sti_svm_rows){.rows = {.columns = columns}};
+    *band = (sti_svm_rows){.rows = {.columns = columns},
+                           .present = others->present,
+                           .borrows_present = true};
+    if (others->present.column)
+        band->rows.columns = others->rows.columns;
     band->term = sti_alloc_array(most, sizeof(double), "svm.terms");
     if (dense) {
         band->dense =
@@ -339,7 +367,7 @@ void sti_svm_band_fill(const sti_gram_function *function, const sti_csr *x,
     if (band->dense)
         put_dense(&part, NULL, first, band->rows.columns, mean, band->dense);
     else
-        put_sparse(&part, NULL, first, &band->sparse);
+        put_sparse(&part, NULL, first, &band->present, &band->sparse);
     band->sparse.rows = count;
     band->sparse.columns = band->rows.columns;
     band->rows = (sti_gram_rows){.rows = count,

@@ -1,6 +1,8 @@
 /* Rows of a table made ready for kernel tiles: in an order of one's own, dense where
- * one entry in eight or more is there, sparse else. For rbf, dense rows are centred on
- * the mean of the data, which takes from |u - v|^2 what cancels. */
+ * one entry in eight or more is there, sparse else. Sparse rows have columns that are
+ * places among those present (svm_present.h), but for precomputed kernels. For rbf,
+ * dense rows are centred on the mean of the data, which takes from |u - v|^2 what
+ * cancels. */
 #ifndef STI_SVM_SVM_ROWS_H
 #define STI_SVM_SVM_ROWS_H
 
@@ -10,11 +12,14 @@
 #include "data/data_table.h"
 #include "kernel/gram/gram.h"
 #include "stint/status.h"
+#include "svm/svm_present.h"
 
 typedef struct sti_svm_rows {
     sti_gram_rows rows;
     double *dense, *term;
     sti_csr sparse;
+    sti_svm_present present; /* of sparse rows; a band's is that of other rows */
+    bool borrows_present;
     int64_t *number; /* of rows in a matrix that is kept, or NULL */
 } sti_svm_rows;
 
@@ -32,6 +37,9 @@ stint_status sti_svm_row_fail(const sti_table *table, const char *path, int64_t 
 /* Are rows like these to be dense? A function of the data alone. */
 bool sti_svm_rows_dense(const sti_csr *x);
 size_t sti_svm_rows_bytes(const sti_csr *x, int64_t columns, bool dense);
+/* Columns that rows made of a table have for tiles. */
+stint_status sti_svm_rows_columns(const sti_gram_function *function, const sti_csr *x,
+                                  int64_t columns, bool dense, int64_t *columns_out);
 
 /* mean_out [columns] of column first and on. */
 void sti_svm_mean(const sti_csr *x, int64_t first, int64_t columns, double *mean_out);
@@ -39,10 +47,11 @@ void sti_svm_mean(const sti_csr *x, int64_t first, int64_t columns, double *mean
 /* Variance of all values of a table, zeros included. */
 double sti_svm_variance(const sti_table *table);
 
-/* Room for bands of a table's rows, `most` at a time. */
+/* Room for bands of a table's rows, `most` at a time, which meet other rows. */
 size_t sti_svm_band_bytes(const sti_csr *x, int64_t most, int64_t columns, bool dense);
 stint_status sti_svm_band_create(const sti_csr *x, int64_t most, int64_t columns,
-                                 bool dense, sti_svm_rows *band_out);
+                                 bool dense, const sti_svm_rows *others,
+                                 sti_svm_rows *band_out);
 /* Rows [begin, begin + count) of it, as sti_svm_rows_create has them. */
 void sti_svm_band_fill(const sti_gram_function *function, const sti_csr *x,
                        int64_t begin, int64_t count, int64_t first, const double *mean,

@@ -68,6 +68,9 @@ static stint_status measure(const sti_smo_desc *d, sti_svm_plan *plan)
                                         ? sti_svm_shared_dense(d->places.shared)
                                         : sti_svm_rows_dense(x)};
     stint_status st = sti_svm_check_rows(&d->function, d->table, NULL);
+    if (st == STINT_OK)
+        st = sti_svm_rows_columns(&d->function, x, plan->features, plan->dense,
+                                  &plan->spread);
     if (st != STINT_OK || d->type == STI_SVM_ONE_CLASS)
         return st;
     if (!classifies(d->type))
@@ -99,7 +102,7 @@ static void add_parts(const sti_smo_desc *d, sti_svm_plan *plan, int64_t kept)
 {
     const sti_csr *x = &d->table->x;
     const sti_gram_rows shape = {.rows = x->rows,
-                                 .columns = plan->features,
+                                 .columns = plan->spread,
                                  .dense = plan->dense ? x->value : NULL, /* any */
                                  .sparse = *x};
     const bool beside = side_by_side(plan);
@@ -113,7 +116,7 @@ static void add_parts(const sti_smo_desc *d, sti_svm_plan *plan, int64_t kept)
     sti_account_add(a, "rows", plan->dense ? "dense" : "sparse",
                     sti_svm_rows_bytes(x, plan->features, plan->dense) +
                         points * (d->places.shared ? 52 : 36) +
-                        (size_t)plan->features * sizeof(double));
+                        (plan->dense ? (size_t)plan->features * sizeof(double) : 0));
     sti_account_add(
         a, "blocks", "of rows of the kernel matrix, at work",
         solvers * sti_smo_rows_bytes(&shape, plan->largest, beside ? 1 : d->threads));

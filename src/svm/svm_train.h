@@ -47,6 +47,7 @@ typedef struct sti_svm_plan {
     int64_t points, features, nonzeros, classes, machines;
     int64_t values, kept; /* entries of tiles of a training at work, and those kept */
     bool dense;
+    int64_t spread;           /* columns of rows as tiles have them */
     int64_t ranges;           /* of rows: one, or a class each */
     int64_t largest, columns; /* rows and right-hand sides of a machine, at most */
     int64_t workers;          /* machines at work at a time, of `threads` each */

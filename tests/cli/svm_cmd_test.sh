@@ -198,6 +198,33 @@ run 3 svm predict --memory 2M large.libsvm l.model none
 run 0 svm train --json -g 0.01 wide.libsvm w.model
 nm "$STINT" 2>/dev/null | grep -q __asan_init || json 'j["peak_rss_bytes"] < 150e6'
 
+# Features by hashed indices up to 2^31: those present count, and nothing else.
+$python -c '
+import random
+random.seed(5)
+rows = [(i % 2, sorted({7 if i % 2 else 2000000000, *random.sample(range(1, 2**31 - 2), 9)}))
+        for i in range(200)]
+place = {c: i + 1 for i, c in enumerate(sorted({c for _, columns in rows for c in columns}))}
+with open("hashed.libsvm", "w") as hashed, open("packed.libsvm", "w") as packed:
+    for y, columns in rows:
+        value = [random.random() for _ in columns]
+        hashed.write("%d %s\n" % (y, " ".join("%d:%r" % p for p in zip(columns, value))))
+        packed.write("%d %s\n" % (y, " ".join("%d:%r" % (place[c], v)
+                                              for c, v in zip(columns, value))))'
+for how in "-t linear" "-g 0.5" "-t laplacian -g 0.5" "-s c_svc -g 0.5" "-v 3 -g 0.5"; do
+    for data in hashed packed; do
+        case $how in
+        -v*) # shellcheck disable=SC2086
+            run 0 svm train $how $data.libsvm && cp out $data.values ;;
+        *)  # shellcheck disable=SC2086
+            run 0 svm train --json $how $data.libsvm $data.model
+            nm "$STINT" 2>/dev/null | grep -q __asan_init || json 'j["peak_rss_bytes"] < 60e6'
+            run 0 svm predict $data.libsvm $data.model answers --values $data.values ;;
+        esac
+    done
+    cmp -s hashed.values packed.values || fail "$how: hashed indices change values"
+done
+
 # ---- refusals ----
 bad() { # STATUS WORDS TEXT
     printf "$3" >bad.libsvm
