@@ -21,7 +21,7 @@ typedef struct sti_decoder_desc {
     int64_t context;  /* tokens that the model was made for: rows of gpt's "wpe" */
     int64_t capacity; /* of the cache: tokens, 1 .. context */
     int threads;      /* at most */
-    /* Of sti_decoder_step alone: blocks of 64 tokens in the place of a cache of
+    /* For sti_decoder_step: blocks of 64 tokens in the place of a cache of
      * `capacity`, and how many pieces may want logits at a time; 0: 1. */
     int64_t pages;
     int wanted;

@@ -270,26 +270,6 @@ static void in_pieces(forward *f, int threads)
     sti_decoder_destroy(d);
 }
 
-static void decoding_equals_the_graph(void **state)
-{
-    (void)state;
-    for (int c = 0; c < CASES; c++) {
-        forward f;
-        forward_run(&f, &cases[c]);
-        for (int isa = STI_ISA_REF; isa < STI_ISA_COUNT; isa++) {
-            if (!sti_isa_force((sti_isa)isa))
-                continue;
-            const int most = isa == STI_ISA_REF ? 1 : 3; /* it is the slowest */
-            for (int threads = 1; threads <= most; threads++) {
-                one_by_one(&f, threads, threads == 2);
-                in_pieces(&f, threads);
-                together(&f, threads);
-            }
-        }
-        forward_fini(&f);
-    }
-}
-
 /* Texts that read together, each in pages of its own that lie anywhere, get the graph's
  * logits; one of other tokens is among them. */
 enum { TOGETHER = 4 };
@@ -317,7 +297,7 @@ static void together(forward *f, int threads)
         static const int64_t rows[TOGETHER] = {1, 3, 29, 31};
         sti_decoder_piece piece[TOGETHER];
         const float *logits;
-        int count = 0;
+        int count = 0, text[TOGETHER];
         for (int i = 0; i < TOGETHER; i++) {
             const int64_t left = f->c->context - at[i];
             if (left == 0 || step < i)
@@ -334,15 +314,34 @@ static void together(forward *f, int threads)
             break;
         sti_decoder_step(d, piece, count, 1 + step % threads, &logits);
         for (int k = 0; k < count; k++) {
-            const bool same = piece[k].tokens < other || piece[k].tokens >= other + 160;
             if (!piece[k].wants_logits)
                 continue;
-            if (same)
+            if (text[k] != 2)
                 expect_row(f, piece[k].position + piece[k].count - 1, logits);
             logits += f->c->d.vocabulary;
         }
     }
     sti_decoder_destroy(d);
+}
+
+static void decoding_equals_the_graph(void **state)
+{
+    (void)state;
+    for (int c = 0; c < CASES; c++) {
+        forward f;
+        forward_run(&f, &cases[c]);
+        for (int isa = STI_ISA_REF; isa < STI_ISA_COUNT; isa++) {
+            if (!sti_isa_force((sti_isa)isa))
+                continue;
+            const int most = isa == STI_ISA_REF ? 1 : 3; /* it is the slowest */
+            for (int threads = 1; threads <= most; threads++) {
+                one_by_one(&f, threads, threads == 2);
+                in_pieces(&f, threads);
+                together(&f, threads);
+            }
+        }
+        forward_fini(&f);
+    }
 }
 
 /* What is read again overwrites: the cache holds nothing of the first time. */
