@@ -302,6 +302,7 @@ static void together(forward *f, int threads)
             const int64_t left = f->c->context - at[i];
             if (left == 0 || step < i)
                 continue;
+            text[count] = i;
             piece[count++] =
                 (sti_decoder_piece){.tokens = (i == 2 ? other : f->tokens) + at[i],
                                     .count = rows[i] < left ? rows[i] : left,
