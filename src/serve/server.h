@@ -22,6 +22,7 @@ typedef struct sti_serve_counts {
 } sti_serve_counts;
 
 typedef struct sti_server sti_server;
+typedef struct sti_texts sti_texts; /* server_texts.h */
 
 /* One partition's thread. */
 typedef struct sti_worker {
@@ -40,6 +41,7 @@ typedef struct sti_worker {
 typedef struct sti_pending {
     sti_server *server;
     sti_http_request *http;
+    bool of_text; /* it begins a sti_text_pending, and has no infer */
     sti_query query;
     sti_infer_request infer;
     size_t bytes; /* that it counts for until its answer is sent */
@@ -74,6 +76,12 @@ struct sti_server {
     sti_serve_counts counts[STI_SERVE_MODELS];
     /* Batches that were asked for of late, by their images less one. */
     double seen[STI_SERVE_MODELS][STI_SERVE_BATCH];
+    /* Of text models, NULL of images: the texts, and those of weights that were
+     * replaced, until they have ended. */
+    sti_texts *texts[STI_SERVE_MODELS], *leaving[STI_SERVE_MODELS];
+    int text_models;
+    int64_t tokens[STI_SERVE_MODELS]; /* drawn */
+    int64_t completions;              /* texts so far, which are numbered */
     double looked_s; /* when it was last looked whether they are as expected */
     int64_t recuts;  /* how often the machine was cut anew */
     int64_t in_flight;
@@ -108,6 +116,13 @@ void sti_workers_wake(sti_server *server, int partition);
 void sti_server_handle(void *user, sti_http_request *request);
 void sti_server_finish(void *user, sti_http_request *request);
 void sti_server_forget(void *user, sti_http_request *request);
+/* {"error": words} of a status. */
+void sti_answer_error(sti_http_request *request, int status, const char *words);
+/* A request whose body was not taken; one that no partition has seen is counted. model
+ * -1: of none. */
+void sti_server_answer_refused(sti_server *server, int model,
+                               sti_http_request *request);
+void sti_server_count_refused(sti_server *server, int model, int status);
 
 /* ---- what others see (server_pages.c) ---- */
 

@@ -30,7 +30,8 @@ static void count(sti_pending *p, int status)
 void sti_pending_end(sti_pending *pending, int status)
 {
     sti_server *s = pending->server;
-    pending->http->status = status;
+    if (pending->http)
+        pending->http->status = status;
     count(pending, status);
     s->in_flight--;
 }
