@@ -164,7 +164,7 @@ static void add_times(const sti_server *s, const sti_serve_model *m, const char 
     sti_json_end_array(j);
 }
 
-/* Of a text model the batches are rows of a step. */
+/* The batches of a text model are rows of a step. */
 static void explain_text(const sti_served_text *text, sti_json *j)
 {
     sti_json_text(j, "kind", text ? "text" : "images");

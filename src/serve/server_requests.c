@@ -14,15 +14,6 @@
 #include "serve/server_texts.h"
 #include "stint/version.h"
 
-void sti_answer_error(sti_http_request *r, int status, const char *words)
-{
-    sti_json j = {.out = &r->answer};
-    r->status = status;
-    sti_json_begin_object(&j, NULL);
-    sti_json_text(&j, "error", words);
-    sti_json_end_object(&j);
-}
-
 /* The last failure that was recorded, as the answer. */
 static void answer_failure(sti_http_request *r, int status)
 {
@@ -173,28 +164,6 @@ static bool read_header_bytes(const sti_http_request *r, size_t *bytes_out)
         return false;
     *bytes_out = (size_t)n;
     return true;
-}
-
-/* A request that no partition has seen. */
-void sti_server_count_refused(sti_server *s, int model, int status)
-{
-    (void)pthread_mutex_lock(&s->lock);
-    s->counts[model].rejected += status == 503;
-    s->counts[model].failed += status != 503;
-    (void)pthread_mutex_unlock(&s->lock);
-}
-
-/* One whose body was not taken. */
-void sti_server_answer_refused(sti_server *s, int model, sti_http_request *r)
-{
-    if (r->refused == 413) {
-        sti_answer_error(r, 413, "the body is too large; see --max-body");
-    } else {
-        sti_answer_error(r, 503, "too many bodies are read at once; try later");
-        r->retry_after_s = 1;
-    }
-    if (model >= 0)
-        sti_server_count_refused(s, model, r->refused);
 }
 
 static void infer(sti_server *s, int model, sti_http_request *r)

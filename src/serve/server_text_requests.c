@@ -90,7 +90,7 @@ static void submit(sti_server *s, sti_text_pending *p, sti_http_request *r)
         r->retry_after_s = 1;
 }
 
-/* Of a completion the model is named in the body; with one text model it need not be.
+/* The model of a completion is named in the body; with one text model it need not be.
  */
 static int find_text_model(const sti_server *s, const char *name)
 {
@@ -211,16 +211,6 @@ void sti_text_finish(sti_text_pending *p, sti_http_request *r)
     } else {
         sti_answer_error(r, 500, "the scores of the tokens are no finite numbers");
     }
-}
-
-void sti_text_free(sti_text_pending *p)
-{
-    sti_server *s = p->pending.server;
-    if (p->pending.counted)
-        s->in_flight_bytes -= p->pending.bytes;
-    sti_text_request_fini(&p->request);
-    sti_text_fini(&p->drawn);
-    sti_free(p);
 }
 
 void sti_text_forget(sti_text_pending *p)

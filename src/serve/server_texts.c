@@ -174,6 +174,16 @@ static void go_on(told *list, sti_text_pending *p)
     tell(list, p);
 }
 
+void sti_text_free(sti_text_pending *p)
+{
+    sti_server *s = p->pending.server;
+    if (p->pending.counted)
+        s->in_flight_bytes -= p->pending.bytes;
+    sti_text_request_fini(&p->request);
+    sti_text_fini(&p->drawn);
+    sti_free(p);
+}
+
 static void end_text(told *list, sti_text_pending *p, int status)
 {
     p->ended = true;
@@ -208,7 +218,8 @@ static void drop_left(sti_texts *t, told *list)
     }
 }
 
-/* Of those that wait, whoever has left, or cannot have a first token in time any more.
+/* Those that wait are looked through: whoever has left, or cannot have a first token in
+ * time any more.
  */
 static void drop_late(sti_texts *t, told *list)
 {

@@ -73,6 +73,8 @@ void sti_texts_move_waiting(sti_texts *from, sti_texts *to);
 void sti_texts_run(sti_worker *worker, sti_serve_batch *batch);
 /* Now and then: steps that could not be offered, and weights that nobody uses. */
 void sti_texts_tidy(sti_server *server);
+/* With the lock. */
+void sti_text_free(sti_text_pending *pending);
 /* All end with 503, when no worker runs any more. */
 void sti_texts_give_up(sti_server *server);
 
@@ -83,7 +85,6 @@ void sti_server_generate(sti_server *server, int model, bool stream,
                          sti_http_request *request);
 void sti_text_finish(sti_text_pending *pending, sti_http_request *request);
 void sti_text_forget(sti_text_pending *pending);
-void sti_text_free(sti_text_pending *pending);
 /* The next bytes of a stream, as sti_http_desc.more. */
 int64_t sti_server_more(void *user, sti_http_request *request, char *out, size_t room);
 /* What the model takes and gives. */

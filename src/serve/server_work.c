@@ -148,13 +148,6 @@ static void *worker_thread(void *arg)
     return NULL;
 }
 
-void sti_workers_wake(sti_server *server, int partition)
-{
-    for (int i = 0; i < server->workers; i++)
-        if (partition < 0 || partition == i)
-            (void)pthread_cond_signal(&server->worker[i].wake);
-}
-
 /* ---- life ---- */
 
 static stint_status start_worker(sti_server *s, int number, int first_cpu)
