@@ -51,7 +51,16 @@ void sti_answer_error(sti_http_request *r, int status, const char *words)
     sti_json j = {.out = &r->answer};
     r->status = status;
     sti_json_begin_object(&j, NULL);
-    sti_json_text(&j, "error", words);
+    if (r->error_object) {
+        sti_json_begin_object(&j, "error");
+        sti_json_text(&j, "message", words);
+        sti_json_text(&j, "type",
+                      status < 500 ? "invalid_request_error" : "server_error");
+        sti_json_text(&j, "code", NULL);
+        sti_json_end_object(&j);
+    } else {
+        sti_json_text(&j, "error", words);
+    }
     sti_json_end_object(&j);
 }
 

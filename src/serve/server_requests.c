@@ -364,6 +364,7 @@ static void answer_path(sti_server *s, sti_http_request *r)
 {
     const char *path = r->path;
     r->status = 200;
+    r->error_object = strncmp(path, "/v1/", 4) == 0;
     if (strncmp(path, "/v2/models/", 11) == 0)
         answer_model(s, path + 11, r);
     else if (strcmp(path, "/v1/completions") == 0 && strcmp(r->method, "POST") == 0)

@@ -161,6 +161,7 @@ def bad():
     def refused(status, words, body, path=PATH):
         got, _, data = ask(c, path, body)
         text = json.loads(data)["error"]
+        text = text["message"] if path.startswith("/v1/") else text
         assert got == status and words in text, (got, text, words)
 
     def given(**p):
