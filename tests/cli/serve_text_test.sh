@@ -67,12 +67,14 @@ for what in texts stops bad leave; do client $what; done
 end 0
 json 'j["served"] > 190 and j["failed"] > 20 and j["rejected"] >= 1'
 within_plan
-serve t=one --sla 60s --memory 64M --max-body 1M --max-connections 64 --cut 1
-client texts
-client large
-end 0
-json 'j["served"] == 204 and j["failed"] == 1 and j["late"] == 0'
-within_plan
+if ! grep -qE '__(asan|tsan)_init' "$STINT"; then # which take more memory
+    serve t=one --sla 60s --memory 64M --max-body 1M --max-connections 64 --cut 1
+    client texts
+    client large
+    end 0
+    json 'j["served"] == 204 and j["failed"] == 1 and j["late"] == 0'
+    within_plan
+fi
 
 # ---- new weights while texts are drawn; images beside ----
 run 0 data glyphs --out g --train 72 --test 36 --size 8 -q
