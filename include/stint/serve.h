@@ -1,5 +1,6 @@
-/* Serving: models of images behind HTTP, each request answered within its deadline or
- * refused at once.
+/* Serving: models of images and of text behind HTTP, each request answered within its
+ * deadline or refused at once. Texts of a model are drawn together, each as it would be
+ * alone; the deadline of a text is that of its first token.
  *
  * The machine is cut into partitions, threads that are kept to CPUs of their own. How
  * long a batch takes on each is measured first; from that and from the traffic that is
@@ -36,8 +37,9 @@ extern "C" {
 
 /** What is served, where and how. Zero in a member: the standard that is named. */
 typedef struct stint_serve_desc {
-    /* Files or folders of runs, each "PATH" or "NAME=PATH"; without a name it is the
-     * folder's or file's. [model_count], 1 to 16. */
+    /* Files or folders of runs, or of Hugging Face's layout with a tokeniser, each
+     * "PATH" or "NAME=PATH"; without a name it is the folder's or file's.
+     * [model_count], 1 to 16. */
     const char *const *models;
     int model_count;
     /* Time from the first line of a request to its answer: "20ms", or for each model
@@ -57,7 +59,8 @@ typedef struct stint_serve_desc {
     int policy;
     /* Take also what will be late; begin also what is late. */
     bool admit_all, serve_late;
-    /* Most images of a batch, 1 to 256; 0: 32. */
+    /* Most images of a batch, 1 to 256, and most texts that are drawn together, at most
+     * 64; 0: 32. */
     int batch_max;
     /* With fifs: wait so long for a full batch. */
     double batch_delay_s;
@@ -91,7 +94,7 @@ typedef struct stint_serve_result {
  * answered; STINT_E_TERMINATED: drain_s was too short. STINT_E_USAGE, STINT_E_INPUT:
  * what is wrong with the description, a model or a file; STINT_E_BUDGET: memory_bytes,
  * or the SLA for the largest batch, cannot be kept; STINT_E_IO: the address;
- * STINT_E_UNSUPPORTED: a text model, or no libmicrohttpd. One call at a time. */
+ * STINT_E_UNSUPPORTED: no libmicrohttpd. One call at a time. */
 STINT_API stint_status stint_serve(const stint_serve_desc *desc,
                                    stint_serve_result *result_out);
 

@@ -29,7 +29,7 @@
         "what can no longer be in time when its turn comes")},                   \
     {.name = "batch-max", .unit = "N", .min = 1, .max = STI_SERVE_BATCH,         \
      STI_CLI_SERVE_ROW(args_type, batch_max, STI_OPTION_INT, "32",               \
-        "images of one batch; 1: queries are not merged")},                      \
+        "images of a batch; 1: none merged; texts at a time, up to 64")},                      \
     {.name = "batch-delay", .unit = "TIME",                                      \
      STI_CLI_SERVE_ROW(args_type, batch_delay_s, STI_OPTION_TIME, "0",           \
         "with fifs: wait so long for a full batch")}

@@ -111,6 +111,63 @@ stint_status sti_sampler_init(const sti_sampler_desc *desc, int64_t vocabulary,
     return st;
 }
 
+/* What any k takes, by those that stand for the others. */
+static stint_status workspace_any(int64_t vocabulary, size_t *bytes_out)
+{
+    stint_status st = STINT_OK;
+    *bytes_out = 0;
+    for (int64_t k = 0; k < vocabulary && st == STINT_OK; k = k ? 2 * k : 1) {
+        size_t bytes;
+        const sti_sampler_desc some = {.temperature = 1, .top_k = k, .top_p = 0.5};
+        st = workspace_bytes(&some, vocabulary, &bytes);
+        *bytes_out = st == STINT_OK && bytes > *bytes_out ? bytes : *bytes_out;
+    }
+    return st;
+}
+
+stint_status sti_sampler_bytes_any(int64_t vocabulary, size_t *bytes_out)
+{
+    const stint_status st = workspace_any(vocabulary, bytes_out);
+    *bytes_out += (size_t)vocabulary * (sizeof(int64_t) + sizeof(float));
+    return st;
+}
+
+stint_status sti_sampler_init_any(int64_t vocabulary, sti_sampler *s)
+{
+    *s = (sti_sampler){.desc = {.top_p = 1}, .vocabulary = vocabulary};
+    stint_status st = workspace_any(vocabulary, &s->workspace_bytes);
+    s->value = sti_alloc_array(vocabulary, sizeof *s->value, "sampler");
+    s->index = sti_alloc_array(vocabulary, sizeof *s->index, "sampler");
+    s->workspace = sti_alloc(s->workspace_bytes, "sampler");
+    if (st == STINT_OK && (!s->value || !s->index || !s->workspace))
+        st = STINT_E_MEMORY;
+    if (st != STINT_OK)
+        sti_sampler_fini(s);
+    return st;
+}
+
+stint_status sti_sampler_reserve(sti_sampler *s, const sti_sampler_desc *desc)
+{
+    size_t bytes;
+    if (!needs_order(desc, s->vocabulary))
+        return STINT_OK;
+    const stint_status st = workspace_bytes(desc, s->vocabulary, &bytes);
+    if (st != STINT_OK || bytes <= s->workspace_bytes)
+        return st;
+    void *more = sti_alloc(bytes, "sampler");
+    if (!more)
+        return STINT_E_MEMORY;
+    sti_free(s->workspace);
+    s->workspace = more;
+    s->workspace_bytes = bytes;
+    return STINT_OK;
+}
+
+void sti_sampler_set(sti_sampler *s, const sti_sampler_desc *desc)
+{
+    s->desc = *desc;
+}
+
 void sti_sampler_fini(sti_sampler *s)
 {
     sti_free(s->index);
@@ -229,18 +286,19 @@ stint_status sti_sampler_draw(sti_sampler *s, const float *logits, int64_t i,
     *token_out = (int32_t)best;
     if (s->desc.temperature == 0)
         return STINT_OK;
-    if (s->index) {
+    const bool ordered = needs_order(&s->desc, s->vocabulary);
+    if (ordered) {
         const stint_status st = choose(s, logits, logits[best], &count, &sum);
         if (st != STINT_OK)
             return st;
     }
-    for (int64_t t = 0; t < s->vocabulary && !s->index; t++) {
+    for (int64_t t = 0; t < s->vocabulary && !ordered; t++) {
         s->value[t] = weight_of(s, logits[t], logits[best]);
         sum += (double)s->value[t];
     }
     sti_random4(s->desc.seed, STI_STREAM_SAMPLE, (uint64_t)i, 0, word);
     const uint64_t bits = (uint64_t)word[0] << 32 | word[1];
     const int64_t at = pick(s->value, count, sum, (double)(bits >> 11) * 0x1p-53);
-    *token_out = (int32_t)(s->index ? s->index[at] : at);
+    *token_out = (int32_t)(ordered ? s->index[at] : at);
     return STINT_OK;
 }

@@ -34,6 +34,15 @@ stint_status sti_sampler_init(const sti_sampler_desc *desc, int64_t vocabulary,
                               sti_sampler *sampler);
 void sti_sampler_fini(sti_sampler *sampler); /* a zeroed one is fine */
 
+/* One sampler for texts of different settings: room for any top_k and top_p, and the
+ * settings that the next draws follow, which have been checked. The text that a setting
+ * and a seed give is that of a sampler of its own. STINT_E_MEMORY: some top_k takes
+ * more room than was foreseen, which is then allocated, and there is none. */
+stint_status sti_sampler_bytes_any(int64_t vocabulary, size_t *bytes_out);
+stint_status sti_sampler_init_any(int64_t vocabulary, sti_sampler *sampler);
+stint_status sti_sampler_reserve(sti_sampler *sampler, const sti_sampler_desc *desc);
+void sti_sampler_set(sti_sampler *sampler, const sti_sampler_desc *desc);
+
 /* logits [vocabulary]; i counts the tokens drawn so far. Allocates nothing.
  * STINT_E_FAILED: a logit is NaN, or +infinity. */
 stint_status sti_sampler_draw(sti_sampler *sampler, const float *logits, int64_t i,

@@ -15,8 +15,8 @@
 #include "model/text_model.h"
 
 enum {
-    TILE = 64,  /* tokens read at a time, at most */
-    BLOCK = 64, /* the cache grows by */
+    TILE = STI_DECODER_ROWS,     /* tokens read at a time, at most */
+    BLOCK = STI_ATTENTION_BLOCK, /* the cache grows by */
     SLICE = 64, /* rows or columns of a matrix that are loaded at a time */
     NAME = 64,  /* bytes of a tensor's name */
     LINE = 16   /* floats; parts of the block begin on a cache line */
@@ -48,7 +48,7 @@ typedef struct decoder_work {
     float *qkv;            /* [TILE, packed] */
     float *hidden, *other; /* [TILE, hidden]; other of llama only */
     float *mean, *inv;     /* [TILE] */
-    float *logits;         /* [vocabulary] */
+    float *logits;         /* [wanted, vocabulary] */
     void *scratch;
 } decoder_work;
 
@@ -128,11 +128,12 @@ static void take_weights(sti_decoder *d, layout *l)
 
 static sti_attention_cache cache_of(const sti_decoder *d)
 {
+    const int64_t pages =
+        d->desc.pages ? d->desc.pages : (d->desc.capacity + BLOCK - 1) / BLOCK;
     return (sti_attention_cache){.heads = d->desc.model.heads,
                                  .kv_heads = d->desc.model.kv_heads,
                                  .size = d->size,
-                                 .capacity =
-                                     (d->desc.capacity + BLOCK - 1) / BLOCK * BLOCK};
+                                 .capacity = pages * BLOCK};
 }
 
 static void take_cache(sti_decoder *d, layout *l)
@@ -175,7 +176,7 @@ static void take_work(sti_decoder *d, layout *l)
     w->other = d->llama ? take(l, TILE * m->hidden) : NULL;
     w->mean = take(l, TILE);
     w->inv = take(l, TILE);
-    w->logits = take(l, m->vocabulary);
+    w->logits = take(l, (d->desc.wanted ? d->desc.wanted : 1) * m->vocabulary);
     w->scratch = take(l, (int64_t)(scratch / sizeof(float)));
     const int64_t longest = d->packed > m->hidden ? d->packed : m->hidden;
     d->slice = take(l, SLICE * longest);
@@ -192,7 +193,8 @@ static stint_status begin(const sti_decoder_desc *desc, sti_decoder *d)
     if (m->vocabulary > VOCABULARY_MAX || m->width > WIDTH_MAX ||
         m->hidden > WIDTH_MAX || m->depth > DEPTH_MAX || desc->context < 1 ||
         desc->context > CONTEXT_MAX || desc->capacity < 1 ||
-        desc->capacity > desc->context || desc->threads < 1)
+        desc->capacity > desc->context || desc->threads < 1 || desc->pages < 0 ||
+        desc->pages > CONTEXT_MAX || desc->wanted < 0 || desc->wanted > TILE)
         return sti_fail(STINT_E_INPUT,
                         "%s: vocabulary %" PRId64 ", depth %" PRId64 ", width %" PRId64
                         ", context %" PRId64 ", cache of %" PRId64 " are out of range",
@@ -449,30 +451,64 @@ static void run_linear(const sti_decoder *d, const linear_weights *linear, int64
                            linear->w.n);
 }
 
-static void embed(const sti_decoder *d, const int32_t *tokens, int64_t rows,
-                  int64_t position)
+/* What is read in one pass: pieces of texts, their rows one after another. */
+typedef struct tile {
+    const sti_decoder_piece *piece;
+    int pieces;
+    int64_t rows;
+    sti_attention_rows sequence[TILE]; /* [pieces] */
+} tile;
+
+static void begin_tile(const sti_decoder *d, const sti_decoder_piece *pieces, int count,
+                       tile *t)
+{
+    t->piece = pieces;
+    t->pieces = count;
+    t->rows = 0;
+    for (const sti_decoder_piece *p = pieces; p < pieces + count; p++) {
+        assert(p->count >= 1 && p->position >= 0 &&
+               p->position + p->count <= d->desc.context);
+        t->sequence[p - pieces] = (sti_attention_rows){
+            .position = p->position, .rows = p->count, .page = p->page};
+        t->rows += p->count;
+    }
+    assert(t->rows >= 1 && t->rows <= TILE);
+    (void)d;
+}
+
+static void embed(const sti_decoder *d, const tile *t)
 {
     const int64_t width = d->desc.model.width;
-    for (int64_t r = 0; r < rows; r++) {
-        float *x = d->work.x + r * width;
-        sti_panels_column(&d->words, tokens[r], x);
-        for (int64_t i = 0; i < width && d->positions; i++)
-            x[i] += d->positions[(position + r) * width + i];
+    float *x = d->work.x;
+    for (const sti_decoder_piece *p = t->piece; p < t->piece + t->pieces; p++)
+        for (int64_t r = 0; r < p->count; r++, x += width) {
+            sti_panels_column(&d->words, p->tokens[r], x);
+            for (int64_t i = 0; i < width && d->positions; i++)
+                x[i] += d->positions[(p->position + r) * width + i];
+        }
+}
+
+static void run_rotary(const sti_decoder *d, const tile *t)
+{
+    float *qkv = d->work.qkv;
+    for (int i = 0; i < t->pieces; i++) {
+        const sti_rotary rotary = rotary_of(d, t->piece[i].count, t->piece[i].position);
+        sti_rotary_f32(&d->team, &rotary, qkv, qkv, d->work.scratch);
+        qkv += t->piece[i].count * d->packed;
     }
 }
 
 static void run_attention(const sti_decoder *d, const decoder_layer *layer,
-                          int64_t rows, int64_t position)
+                          const tile *t)
 {
     const decoder_work *w = &d->work;
-    const sti_rotary rotary = rotary_of(d, rows, position);
-    run_linear(d, &layer->qkv, rows, w->a, w->qkv);
+    run_linear(d, &layer->qkv, t->rows, w->a, w->qkv);
     if (d->llama)
-        sti_rotary_f32(&d->team, &rotary, w->qkv, w->qkv, w->scratch);
-    sti_attention_cache_put(&layer->cache, position, rows, w->qkv);
-    sti_attention_cache_f32(&d->team, &layer->cache, position, rows, w->qkv, w->a,
-                            w->scratch);
-    run_linear(d, &layer->proj, rows, w->a, w->branch);
+        run_rotary(d, t);
+    sti_attention_cache_put(&layer->cache, t->sequence, t->pieces, w->qkv);
+    sti_attention_cache_f32(&d->team, &layer->cache, t->sequence, t->pieces, w->qkv,
+                            w->a, w->scratch);
+    run_linear(d, &layer->proj, t->rows, w->a, w->branch);
 }
 
 static void run_feed_forward(const sti_decoder *d, const decoder_layer *layer,
@@ -490,16 +526,15 @@ static void run_feed_forward(const sti_decoder *d, const decoder_layer *layer,
     run_linear(d, &layer->down, rows, w->hidden, w->branch);
 }
 
-static void run_tile(const sti_decoder *d, const int32_t *tokens, int64_t rows,
-                     int64_t position)
+static void run_tile(const sti_decoder *d, const tile *t)
 {
     const decoder_work *w = &d->work;
-    const int64_t count = rows * d->desc.model.width;
-    embed(d, tokens, rows, position);
+    const int64_t rows = t->rows, count = rows * d->desc.model.width;
+    embed(d, t);
     for (int64_t i = 0; i < d->desc.model.depth; i++) {
         const decoder_layer *layer = &d->layer[i];
         run_norm(d, &layer->norm[0], rows, w->x, w->a);
-        run_attention(d, layer, rows, position);
+        run_attention(d, layer, t);
         sti_add_f32(&d->team, count, w->branch, w->x);
         run_norm(d, &layer->norm[1], rows, w->x, w->a);
         run_feed_forward(d, layer, rows);
@@ -507,22 +542,53 @@ static void run_tile(const sti_decoder *d, const int32_t *tokens, int64_t rows,
     }
 }
 
+/* Logits after the last rows of those pieces that want them. */
+static void run_head(const sti_decoder *d, const tile *t)
+{
+    const decoder_work *w = &d->work;
+    const int64_t width = d->desc.model.width, vocabulary = d->desc.model.vocabulary;
+    const float *end = w->x;
+    int64_t wanted = 0;
+    for (int i = 0; i < t->pieces; i++) {
+        end += t->piece[i].count * width;
+        if (t->piece[i].wants_logits)
+            memcpy(w->branch + wanted++ * width, end - width,
+                   (size_t)width * sizeof *end);
+    }
+    assert(wanted <= (d->desc.wanted ? d->desc.wanted : 1));
+    if (wanted == 0)
+        return;
+    run_norm(d, &d->last, wanted, w->branch, w->a);
+    sti_panels_product_f32(&d->team, &d->head, wanted, w->a, width, NULL, w->logits,
+                           vocabulary);
+}
+
+void sti_decoder_step(sti_decoder *d, const sti_decoder_piece *pieces, int count,
+                      int threads, const float **logits_out)
+{
+    tile t;
+    assert(threads >= 1 && threads <= d->desc.threads);
+    const unsigned mode = sti_float_mode_enter();
+    d->team.threads = threads;
+    begin_tile(d, pieces, count, &t);
+    run_tile(d, &t);
+    run_head(d, &t);
+    if (logits_out)
+        *logits_out = d->work.logits;
+    sti_float_mode_leave(mode);
+}
+
 void sti_decoder_run(sti_decoder *d, const int32_t *tokens, int64_t count,
                      int64_t position, const float **logits_out)
 {
-    const stint_text_model_desc *m = &d->desc.model;
     assert(count >= 1 && position >= 0 && position + count <= d->desc.capacity);
-    const unsigned mode = sti_float_mode_enter();
-    int64_t rows = 0;
-    for (int64_t i = 0; i < count; i += rows) {
+    for (int64_t i = 0, rows; i < count; i += rows) {
         rows = count - i < TILE ? count - i : TILE;
-        run_tile(d, tokens + i, rows, position + i);
+        const sti_decoder_piece piece = {.tokens = tokens + i,
+                                         .count = rows,
+                                         .position = position + i,
+                                         .wants_logits =
+                                             logits_out && i + rows == count};
+        sti_decoder_step(d, &piece, 1, d->desc.threads, logits_out);
     }
-    if (logits_out) {
-        run_norm(d, &d->last, 1, d->work.x + (rows - 1) * m->width, d->work.a);
-        sti_panels_product_f32(&d->team, &d->head, 1, d->work.a, m->width, NULL,
-                               d->work.logits, m->vocabulary);
-        *logits_out = d->work.logits;
-    }
-    sti_float_mode_leave(mode);
 }

@@ -20,8 +20,24 @@ typedef struct sti_decoder_desc {
     stint_text_model_desc model;
     int64_t context;  /* tokens that the model was made for: rows of gpt's "wpe" */
     int64_t capacity; /* of the cache: tokens, 1 .. context */
-    int threads;
+    int threads;      /* at most */
+    /* For sti_decoder_step: blocks of 64 tokens in the place of a cache of
+     * `capacity`, and how many pieces may want logits at a time; 0: 1. */
+    int64_t pages;
+    int wanted;
 } sti_decoder_desc;
+
+enum { STI_DECODER_ROWS = 64 }; /* tokens of a step, at most */
+
+/* Tokens of one text that are read in a step. */
+typedef struct sti_decoder_piece {
+    const int32_t *tokens;   /* [count]: 0 .. vocabulary - 1 */
+    int64_t count, position; /* those before position have been read */
+    /* [blocks of 64 tokens up to the last one]: which page of the cache each is in, a
+     * page of no other text; NULL: block i is page i. */
+    const int32_t *page;
+    bool wants_logits; /* of what follows its last token */
+} sti_decoder_piece;
 
 typedef struct sti_decoder_sizes {
     size_t weights_bytes; /* of the packed weights */
@@ -62,6 +78,14 @@ void sti_decoder_destroy(sti_decoder *decoder); /* NULL is fine */
  * of what follows the last one; it lives until the next call. */
 void sti_decoder_run(sti_decoder *decoder, const int32_t *tokens, int64_t count,
                      int64_t position, const float **logits_out);
+
+/* Read pieces [count] of different texts in one pass over the weights, 1 to
+ * STI_DECODER_ROWS tokens together, at positions within the context. logits_out (may be
+ * NULL) is [pieces that want logits, vocabulary], at most desc.wanted, in their order;
+ * it lives until the next call. threads: 1 .. those of the desc. A text's logits have
+ * the bits that sti_decoder_run gives it alone. */
+void sti_decoder_step(sti_decoder *decoder, const sti_decoder_piece *pieces, int count,
+                      int threads, const float **logits_out);
 
 /* Numbers in all tensors. */
 int64_t sti_decoder_parameters(const sti_decoder_desc *desc);

@@ -170,7 +170,7 @@ typedef struct place {
 static bool joins(const sti_scheduler *s, int size, const sti_serve_batch *batch,
                   const sti_query *q)
 {
-    return batch->model == q->model &&
+    return batch->model == q->model && !q->steady &&
            batch->images + q->batch <= most_merged(s, size, q->model);
 }
 
@@ -267,6 +267,19 @@ static place draw(sti_scheduler *s, const sti_query *q, double now)
     return try_partition(s, p, q, now);
 }
 
+double sti_scheduler_foretell(const sti_scheduler *s, const sti_query *q, double now)
+{
+    return s->desc.policy == STI_SERVE_FIFS ? HUGE_VAL : choose(s, q, now).done_s;
+}
+
+double sti_scheduler_least(const sti_scheduler *s, int model, int images)
+{
+    double least = HUGE_VAL;
+    for (int p = 0; p < s->partitions; p++)
+        least = fmin(least, time_of(s, s->partition[p].size, model, images));
+    return least;
+}
+
 /* ---- queries come ---- */
 
 static void join_batch(sti_serve_batch *batch, sti_query *q)
@@ -328,7 +341,7 @@ stint_status sti_scheduler_offer(sti_scheduler *s, sti_query *q, double now,
     const place where =
         s->desc.policy == STI_SERVE_RANDOM ? draw(s, q, now) : choose(s, q, now);
     q->expected_s = where.done_s;
-    if (where.partition < 0 || (!s->desc.admit_all && !where.in_time))
+    if (where.partition < 0 || (!s->desc.admit_all && !where.in_time && !q->steady))
         return STINT_E_BUDGET;
     *partition_out = where.partition;
     return put(s, q, &where);
@@ -338,6 +351,8 @@ stint_status sti_scheduler_offer(sti_scheduler *s, sti_query *q, double now,
 
 static bool is_lost(const sti_scheduler *s, int size, const sti_query *q, double now)
 {
+    if (q->steady)
+        return false;
     if (s->desc.is_gone && s->desc.is_gone(q))
         return true;
     return !s->desc.serve_late &&
@@ -454,7 +469,12 @@ void sti_scheduler_done(sti_scheduler *s, int p, sti_serve_batch *batch, double 
     const double ratio = (now - batch->begun_s) / expected;
     const double next = (double)*factor + BELIEF * (ratio - (double)*factor);
     *factor = (float)fmin(fmax(next, LEAST_FACTOR), MOST_FACTOR);
-    part->busy = false;
+    sti_scheduler_undone(s, p, batch);
+}
+
+void sti_scheduler_undone(sti_scheduler *s, int p, sti_serve_batch *batch)
+{
+    s->partition[p].busy = false;
     give_back(s, batch);
 }
 

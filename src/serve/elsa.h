@@ -13,6 +13,7 @@
 #ifndef STI_SERVE_ELSA_H
 #define STI_SERVE_ELSA_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "serve/paris.h"
@@ -29,6 +30,8 @@ typedef struct sti_query {
     int64_t number;
     int model, batch; /* of the tables; images, or rows */
     double arrival_s, deadline_s;
+    /* A step of texts that have been taken: neither refused, merged nor given up. */
+    bool steady;
     void *user;
     /* The scheduler's: when it was expected to be done, and the next one with it. */
     double expected_s;
@@ -56,8 +59,8 @@ typedef struct sti_scheduler_desc {
     int batch_most;  /* of a merged batch; 0: no other limit */
     double batch_delay_s; /* fifs: wait so long for a full batch */
     uint64_t seed;        /* of random */
-    /* Has whoever asked gone? Such a query is given up when its turn comes; NULL: all
-     * stay. */
+    /* Has whoever asked gone? Such a query (no steady one) is given up when its turn
+     * comes; NULL: all stay. */
     bool (*is_gone)(const sti_query *query);
 } sti_scheduler_desc;
 
@@ -78,15 +81,24 @@ int sti_scheduler_size(const sti_scheduler *scheduler, int partition);
 stint_status sti_scheduler_offer(sti_scheduler *scheduler, sti_query *query, double now,
                                  int *partition_out);
 
+/* When a query would be done that came now, as offer would place it; HUGE_VAL: with
+ * fifs, which foretells nothing. What a batch takes on the partition that is fastest at
+ * it, as corrected. */
+double sti_scheduler_foretell(const sti_scheduler *scheduler, const sti_query *query,
+                              double now);
+double sti_scheduler_least(const sti_scheduler *scheduler, int model, int images);
+
 /* What an idle partition runs now; NULL: nothing. *late_out: queries that are given up
  * since they can no longer be answered in time, linked by next. *wake_s_out: ask again
  * at that time at the latest; HUGE_VAL: when something comes. */
 sti_serve_batch *sti_scheduler_take(sti_scheduler *scheduler, int partition, double now,
                                     sti_query **late_out, double *wake_s_out);
 /* It is done; its queries are the caller's again, the batch is not. What it took
- * corrects the expectation of later ones. */
+ * corrects the expectation of later ones; undone: there was nothing to do after all. */
 void sti_scheduler_done(sti_scheduler *scheduler, int partition, sti_serve_batch *batch,
                         double now);
+void sti_scheduler_undone(sti_scheduler *scheduler, int partition,
+                          sti_serve_batch *batch);
 
 /* Take a query that waits away (its client has left). False: it is not waiting. */
 bool sti_scheduler_withdraw(sti_scheduler *scheduler, sti_query *query);

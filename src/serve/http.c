@@ -15,6 +15,8 @@
 #include "base/memory.h"
 #include "serve/http_listen.h"
 
+enum { STREAM_BLOCK = 4096 }; /* bytes of a stream that are asked for at once */
+
 /* The calls that we make. */
 typedef struct mhd_calls {
     struct MHD_Daemon *(*start)(unsigned, uint16_t, MHD_AcceptPolicyCallback, void *,
@@ -22,6 +24,8 @@ typedef struct mhd_calls {
     void (*stop)(struct MHD_Daemon *);
     MHD_socket (*quiesce)(struct MHD_Daemon *);
     struct MHD_Response *(*response)(size_t, void *, enum MHD_ResponseMemoryMode);
+    struct MHD_Response *(*stream)(uint64_t, size_t, MHD_ContentReaderCallback, void *,
+                                   MHD_ContentReaderFreeCallback);
     enum MHD_Result (*header)(struct MHD_Response *, const char *, const char *);
     enum MHD_Result (*queue)(struct MHD_Connection *, unsigned, struct MHD_Response *);
     void (*destroy)(struct MHD_Response *);
@@ -57,6 +61,7 @@ static stint_status load_mhd(mhd_calls *m)
                                       {"MHD_stop_daemon", &m->stop},
                                       {"MHD_quiesce_daemon", &m->quiesce},
                                       {"MHD_create_response_from_buffer", &m->response},
+                                      {"MHD_create_response_from_callback", &m->stream},
                                       {"MHD_add_response_header", &m->header},
                                       {"MHD_queue_response", &m->queue},
                                       {"MHD_destroy_response", &m->destroy},
@@ -73,15 +78,33 @@ static stint_status load_mhd(mhd_calls *m)
 
 /* ---- answers ---- */
 
+static ssize_t read_stream(void *user, uint64_t at, char *out, size_t room)
+{
+    exchange *e = user;
+    (void)at;
+    const int64_t count =
+        e->http->desc.more(e->http->desc.user, &e->request, out, room);
+    return count < 0 ? MHD_CONTENT_READER_END_OF_STREAM : (ssize_t)count;
+}
+
+/* The exchange outlives it. */
+static struct MHD_Response *make_response(exchange *e)
+{
+    static char nothing[1];
+    const mhd_calls *m = &e->http->mhd;
+    const sti_text *answer = &e->request.answer;
+    if (e->request.streams)
+        return m->stream(MHD_SIZE_UNKNOWN, STREAM_BLOCK, read_stream, e, NULL);
+    return m->response(answer->length, answer->data ? answer->data : nothing,
+                       MHD_RESPMEM_PERSISTENT);
+}
+
 static enum MHD_Result send_answer(exchange *e)
 {
     const mhd_calls *m = &e->http->mhd;
     sti_http_request *r = &e->request;
-    static char nothing[1];
     char number[32];
-    struct MHD_Response *response =
-        m->response(r->answer.length, r->answer.data ? r->answer.data : nothing,
-                    MHD_RESPMEM_PERSISTENT); /* the exchange outlives it */
+    struct MHD_Response *response = make_response(e);
     if (!response)
         return MHD_NO;
     (void)m->header(response, "Content-Type", r->type ? r->type : "application/json");
@@ -113,6 +136,12 @@ void sti_http_answer(sti_http_request *request)
 {
     exchange *e = request->http;
     e->http->mhd.resume(e->connection);
+}
+
+void sti_http_sleep(sti_http_request *request)
+{
+    exchange *e = request->http;
+    e->http->mhd.suspend(e->connection);
 }
 
 bool sti_http_left(const sti_http_request *request)
@@ -353,6 +382,11 @@ void sti_http_wait(sti_http_request *request)
 }
 
 void sti_http_answer(sti_http_request *request)
+{
+    (void)request;
+}
+
+void sti_http_sleep(sti_http_request *request)
 {
     (void)request;
 }

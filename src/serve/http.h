@@ -26,6 +26,8 @@ typedef struct sti_http_request {
     char timing[96];     /* Server-Timing, or "" */
     int retry_after_s;   /* 0: not said */
     size_t header_bytes; /* of a JSON head before binary data; 0: there is none */
+    bool error_object;   /* the handler's: errors as OpenAI's interface has them */
+    bool streams;        /* the body comes from `more`, piece by piece */
     void *user;          /* the handler's */
     void *http;          /* the room's own */
 } sti_http_request;
@@ -40,6 +42,10 @@ typedef struct sti_http_desc {
     void (*handle)(void *user, sti_http_request *request);
     /* On the connections' thread, after sti_http_answer: last touches to the answer. */
     void (*finish)(void *user, sti_http_request *request);
+    /* On the connections' thread, of a request that streams: up to `room` bytes into
+     * out. Returns how many; 0: none yet, and it has called sti_http_sleep; -1: the
+     * end. */
+    int64_t (*more)(void *user, sti_http_request *request, char *out, size_t room);
     /* The request is over, answered or not. */
     void (*forget)(void *user, sti_http_request *request);
     void *user;
@@ -62,6 +68,8 @@ void sti_http_stop(sti_http *http);
 void sti_http_wait(sti_http_request *request);
 /* From any thread, once, for a request that waits. */
 void sti_http_answer(sti_http_request *request);
+/* In `more`: nothing has come yet. Who adds to it calls sti_http_answer, once. */
+void sti_http_sleep(sti_http_request *request);
 /* Has the client closed its end? From any thread, of a request that waits. */
 bool sti_http_left(const sti_http_request *request);
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/fail.h"
+#include "base/file.h"
 #include "base/memory.h"
 
 /* ---- models ---- */
@@ -37,6 +38,15 @@ static void lay_ladder(sti_served *s, int batch_most)
     s->step[s->steps++] = batch_most;
 }
 
+static stint_status open_text(sti_served *s, int batch_most, int threads)
+{
+    const stint_status st = sti_served_text_open(
+        s->path, s->name, batch_most < STI_TEXTS_MOST ? batch_most : STI_TEXTS_MOST,
+        threads, &s->text);
+    lay_ladder(s, STI_DECODER_ROWS);
+    return st;
+}
+
 stint_status sti_served_open(const char *path, const char *name, int batch_most,
                              const int *threads, int sizes, sti_served *served_out)
 {
@@ -44,14 +54,14 @@ stint_status sti_served_open(const char *path, const char *name, int batch_most,
     stint_status st;
     *s = (sti_served){.path = path, .sizes = sizes};
     snprintf(s->name, sizeof s->name, "%s", name);
+    if (sti_path_is_dir(path) && sti_hf_folder_is(path))
+        return open_text(s, batch_most, threads[sizes - 1]);
     STI_TRY(sti_model_open_for("model", path, &s->file));
     const sti_network_desc *net = &s->file->network;
     if (net->context) {
-        st = sti_fail(STINT_E_UNSUPPORTED,
-                      "%s: a text model; those are not served yet, `stint run` goes on "
-                      "with a text",
-                      path);
-        goto out;
+        stint_model_close(s->file);
+        s->file = NULL;
+        return open_text(s, batch_most, threads[sizes - 1]);
     }
     s->height = net->height;
     s->width = net->width;
@@ -73,6 +83,7 @@ void sti_served_fini(sti_served *served)
     sti_free(served->params);
     sti_free(served->states);
     stint_model_close(served->file);
+    sti_served_text_destroy(served->text);
     *served = (sti_served){.steps = 0};
 }
 
@@ -81,8 +92,20 @@ static size_t region(const sti_network *n, sti_region r)
     return STI_ALIGN_UP(n->plan->region_bytes[r], 64);
 }
 
+const char *sti_served_version(const sti_served *served)
+{
+    return served->text ? served->text->version : served->file->weights_sha256;
+}
+
+int sti_served_batch_most(const sti_served *served)
+{
+    return served->step[served->steps - 1];
+}
+
 size_t sti_served_weight_bytes(const sti_served *served)
 {
+    if (served->text)
+        return served->text->sizes.total_bytes;
     const sti_network *n = network_of(served, 0, 0);
     return region(n, STI_REGION_PARAM) + region(n, STI_REGION_STATE);
 }
@@ -96,7 +119,7 @@ static size_t work_bytes(const sti_network *n)
 size_t sti_served_work_bytes(const sti_served *served, int size)
 {
     size_t most = 0;
-    for (int i = 0; i < served->steps; i++) {
+    for (int i = 0; i < served->steps && !served->text; i++) {
         const size_t bytes = work_bytes(network_of(served, size, i));
         most = bytes > most ? bytes : most;
     }
@@ -105,6 +128,8 @@ size_t sti_served_work_bytes(const sti_served *served, int size)
 
 stint_status sti_served_load(sti_served *served)
 {
+    if (served->text)
+        return sti_served_text_load(served->text);
     const sti_network *n = network_of(served, 0, 0);
     served->params = sti_alloc(region(n, STI_REGION_PARAM), "parameters");
     served->states = sti_alloc(region(n, STI_REGION_STATE), "states");
@@ -175,7 +200,7 @@ stint_status sti_runner_create(sti_served *models, int count, int size, int thre
     if (r->work)
         st = STINT_OK;
     for (int m = 0; m < count; m++)
-        for (int i = 0; i < models[m].steps && st == STINT_OK; i++)
+        for (int i = 0; i < models[m].steps && !models[m].text && st == STINT_OK; i++)
             st = make_exec(r, m, i);
     if (st == STINT_OK)
         *runner_out = r;

@@ -1,19 +1,23 @@
-/* Models in use on partitions: one block of weights each, a network for each batch of a
- * ladder and each size of partition, and for each partition the memory that it runs in.
+/* Models in use on partitions: one block of weights each; of images a network for each
+ * batch of a ladder and each size of partition, and for each partition the memory that
+ * it runs in; of text what served_text.h says, with rows of a step in the place of
+ * images.
  */
 #ifndef STI_SERVE_SERVED_H
 #define STI_SERVE_SERVED_H
 
 #include "exec/exec.h"
 #include "serve/serve_tables.h"
+#include "serve/served_text.h"
 #include "store/model_file.h"
 
 enum { STI_SERVE_LADDER = 9 }; /* batches of 1, 2, 4, .. 256 */
 
 typedef struct sti_served {
     char name[STI_SERVE_NAME];
-    const char *path; /* borrowed */
-    stint_model_file *file;
+    const char *path;       /* borrowed */
+    sti_served_text *text;  /* NULL: a model of images */
+    stint_model_file *file; /* of images, as all below but the steps */
     int64_t height, width, channels, classes;
     int steps, step[STI_SERVE_LADDER]; /* batches that there is a network for */
     int sizes;
@@ -21,22 +25,28 @@ typedef struct sti_served {
     void *params, *states;
 } sti_served;
 
-/* Open a model of images and build its networks, for threads[sizes] and batches up to
- * batch_most. Nothing is read yet, nor allocated for use. STINT_E_UNSUPPORTED: a text
- * model. Whatever there is of it is freed by sti_served_fini. */
+/* Open a model and build its networks, for threads[sizes], rising, and batches up to
+ * batch_most; of text for so many texts at a time. Nothing is read yet, nor allocated
+ * for use. Whatever there is of it is freed by sti_served_fini. */
 stint_status sti_served_open(const char *path, const char *name, int batch_most,
                              const int *threads, int sizes, sti_served *served_out);
 void sti_served_fini(sti_served *served); /* a zeroed one is fine */
 
-/* Weights and states; what one partition of a size works in. */
+/* SHA-256 of the weights, 64 hex digits. */
+const char *sti_served_version(const sti_served *served);
+/* The largest batch; of text rows of a step. */
+int sti_served_batch_most(const sti_served *served);
+
+/* Weights and states, of text with all that texts take; what one partition of a size
+ * works in. */
 size_t sti_served_weight_bytes(const sti_served *served);
 size_t sti_served_work_bytes(const sti_served *served, int size);
 
 /* Read the weights. */
 stint_status sti_served_load(sti_served *served);
 
-/* The weights and the file of `fresh`, of an equal network, in the place of one's own,
- * while nothing runs; fresh has the old file then. */
+/* The weights and the file of `fresh`, of an equal network of images, in the place of
+ * one's own, while nothing runs; fresh has the old file then. */
 void sti_served_take_weights(sti_served *served, sti_served *fresh);
 
 /* The ladder's number of the least batch that holds so many images. */
@@ -51,8 +61,9 @@ stint_status sti_runner_create(sti_served *models, int count, int size, int thre
                                sti_runner **runner_out);
 void sti_runner_destroy(sti_runner *runner); /* NULL is fine */
 
-/* Where the images go, normalised, in rows [height, width, channels]; those beyond
- * `images` are zeroed. To be filled before every run. */
+/* The calls below are for models of images. Where the images go, normalised, in rows
+ * [height, width, channels]; those beyond `images` are zeroed. To be filled before
+ * every run. */
 float *sti_runner_input(sti_runner *runner, int model, int images);
 void sti_runner_run(sti_runner *runner, int model, int images);
 /* [images, classes] of the last run. */

@@ -42,21 +42,30 @@ static int by_value(const void *pa, const void *pb)
     return (a > b) - (a < b);
 }
 
-static void time_step(sti_runner *runner, int model, int images, double *p50,
-                      double *p95)
+/* One batch, or one step of so many texts. */
+static double run_once(const measuring *job, sti_runner *runner, int model, int images)
+{
+    sti_served_text *text = job->models[model].text;
+    if (!text)
+        (void)sti_runner_input(runner, model, images);
+    const int64_t start = sti_clock_ns();
+    if (text)
+        sti_text_batch_rehearse(text->batch, job->threads, images);
+    else
+        sti_runner_run(runner, model, images);
+    return sti_seconds_since(start);
+}
+
+static void time_step(const measuring *job, sti_runner *runner, int model, int images,
+                      double *p50, double *p95)
 {
     double seconds[REPEATS];
     int count = 0;
     const int64_t begin = sti_clock_ns();
-    (void)sti_runner_input(runner, model, images);
-    sti_runner_run(runner, model, images);
+    (void)run_once(job, runner, model, images);
     while (count < REPEATS &&
-           (count < REPEATS_LEAST || sti_seconds_since(begin) < SECONDS_EACH)) {
-        (void)sti_runner_input(runner, model, images);
-        const int64_t start = sti_clock_ns();
-        sti_runner_run(runner, model, images);
-        seconds[count++] = sti_seconds_since(start);
-    }
+           (count < REPEATS_LEAST || sti_seconds_since(begin) < SECONDS_EACH))
+        seconds[count++] = run_once(job, runner, model, images);
     qsort(seconds, (size_t)count, sizeof *seconds, by_value);
     *p50 = seconds[(count - 1) / 2];
     *p95 = seconds[(int)(0.95 * (count - 1) + 0.5)];
@@ -86,7 +95,7 @@ static stint_status measure_size(const measuring *job)
         double p50[STI_SERVE_LADDER], p95[STI_SERVE_LADDER];
         const sti_served *s = &job->models[m];
         for (int i = 0; i < s->steps && st == STINT_OK; i++) {
-            time_step(runner, m, s->step[i], &p50[i], &p95[i]);
+            time_step(job, runner, m, s->step[i], &p50[i], &p95[i]);
             st = sti_stop_asked();
         }
         if (st == STINT_OK)

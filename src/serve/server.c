@@ -1,5 +1,5 @@
 /* stint_serve: from the start to the drained end. */
-#include "serve/server.h"
+#include "serve/server_texts.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -32,6 +32,9 @@ static stint_status start(sti_server *s)
                 pthread_rwlock_init(&s->files, NULL) == 0;
     s->plan.scheduler.is_gone = is_gone;
     STI_TRY(sti_scheduler_create(&s->plan.scheduler, &s->scheduler));
+    for (int m = 0; m < s->tables.models; m++)
+        if (s->model[m].text)
+            STI_TRY(sti_texts_create(s, m, s->model[m].text, &s->texts[m]));
     STI_TRY(sti_workers_start(s));
     STI_TRY(sti_http_start(&(sti_http_desc){.listen = s->desc.listen,
                                             .max_body_bytes = s->desc.max_body_bytes,
@@ -40,6 +43,7 @@ static stint_status start(sti_server *s)
                                             .idle_s = IDLE_S,
                                             .handle = sti_server_handle,
                                             .finish = sti_server_finish,
+                                            .more = sti_server_more,
                                             .forget = sti_server_forget,
                                             .user = s},
                            &s->http));
@@ -110,6 +114,8 @@ static void give_up(sti_server *s)
     sti_query *all = sti_scheduler_withdraw_all(s->scheduler);
     for (sti_query *q = all; q; q = q->next) {
         sti_pending *pending = q->user;
+        if (q->steady)
+            continue; /* of texts, which end below */
         pending->begun_s = pending->done_s = sti_server_now();
         sti_pending_end(pending, 503);
     }
@@ -117,8 +123,10 @@ static void give_up(sti_server *s)
     for (sti_query *q = all, *next; q; q = next) {
         const sti_pending *pending = q->user;
         next = q->next; /* the query is gone once it is answered */
-        sti_http_answer(pending->http);
+        if (!q->steady)
+            sti_http_answer(pending->http);
     }
+    sti_texts_give_up(s);
     if (all)
         deliver(s, sti_server_now() + 1);
 }
@@ -142,6 +150,7 @@ stint_status sti_server_run(sti_server *server, stint_serve_result *result_out)
         st = tell_address(server);
     while (st == STINT_OK && sti_stop_asked() == STINT_OK) {
         sti_server_reload(server, sti_stop_take_save());
+        sti_texts_tidy(server);
         st = sti_server_watch(server);
         rest(20);
     }
@@ -160,6 +169,12 @@ stint_status sti_server_run(sti_server *server, stint_serve_result *result_out)
 void sti_server_fini(sti_server *server)
 {
     sti_scheduler_destroy(server->scheduler);
+    for (int m = 0; m < STI_SERVE_MODELS; m++) {
+        if (server->leaving[m])
+            sti_served_text_destroy(server->leaving[m]->use);
+        sti_texts_destroy(server->leaving[m]);
+        sti_texts_destroy(server->texts[m]);
+    }
     if (server->locked) {
         (void)pthread_mutex_destroy(&server->lock);
         (void)pthread_rwlock_destroy(&server->files);

@@ -22,6 +22,7 @@ typedef struct sti_serve_counts {
 } sti_serve_counts;
 
 typedef struct sti_server sti_server;
+typedef struct sti_texts sti_texts; /* server_texts.h */
 
 /* One partition's thread. */
 typedef struct sti_worker {
@@ -40,6 +41,7 @@ typedef struct sti_worker {
 typedef struct sti_pending {
     sti_server *server;
     sti_http_request *http;
+    bool of_text; /* it begins a sti_text_pending, and has no infer */
     sti_query query;
     sti_infer_request infer;
     size_t bytes; /* that it counts for until its answer is sent */
@@ -72,6 +74,12 @@ struct sti_server {
     sti_worker *worker; /* [workers] */
     int workers;
     sti_serve_counts counts[STI_SERVE_MODELS];
+    /* The texts of each text model (NULL: a model of images), and those of weights that
+     * were replaced, until they have ended. */
+    sti_texts *texts[STI_SERVE_MODELS], *leaving[STI_SERVE_MODELS];
+    int text_models;
+    int64_t tokens[STI_SERVE_MODELS]; /* drawn */
+    int64_t completions;              /* texts so far, which are numbered */
     /* Batches that were asked for of late, by their images less one. */
     double seen[STI_SERVE_MODELS][STI_SERVE_BATCH];
     double looked_s; /* when it was last looked whether they are as expected */
@@ -100,8 +108,6 @@ stint_status sti_server_watch(sti_server *server);
 
 stint_status sti_workers_start(sti_server *server);
 void sti_workers_stop(sti_server *server);
-/* A query was put before a partition, or before all (-1). Locked. */
-void sti_workers_wake(sti_server *server, int partition);
 
 /* ---- requests (server_requests.c) ---- */
 
@@ -115,11 +121,21 @@ void sti_server_metrics(sti_server *server, sti_text *out); /* Prometheus; locke
 void sti_server_page(sti_server *server, sti_text *out);    /* HTML; locked */
 void sti_server_explain(const sti_server *server, sti_text *out);
 
-/* ---- the end of a request (server_end.c) ---- */
+/* ---- what all of these use (server_common.c) ---- */
 
-/* Its status; its answer follows. Locked; the caller then calls sti_http_answer without
- * the lock. */
+/* A query was put before a partition, or before all (-1). Locked. */
+void sti_workers_wake(sti_server *server, int partition);
+
+/* The status of a request; its answer follows. Locked; the caller then calls
+ * sti_http_answer without the lock. */
 void sti_pending_end(sti_pending *pending, int status);
+/* {"error": words} of a status. */
+void sti_answer_error(sti_http_request *request, int status, const char *words);
+/* A request whose body was not taken; one that no partition has seen is counted. model
+ * -1: of none. */
+void sti_server_answer_refused(sti_server *server, int model,
+                               sti_http_request *request);
+void sti_server_count_refused(sti_server *server, int model, int status);
 /* Seconds of the clock that deadlines are of. */
 double sti_server_now(void);
 

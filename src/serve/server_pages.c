@@ -6,7 +6,7 @@
 #include "base/json.h"
 #include "base/memory.h"
 #include "base/units.h"
-#include "serve/server.h"
+#include "serve/server_texts.h"
 
 /* ---- Prometheus ---- */
 
@@ -33,7 +33,9 @@ static void add_requests(const sti_server *s, sti_text *out)
 static void add_latency(const sti_server *s, sti_text *out)
 {
     const char *name = "stint_request_seconds";
-    metric_head(out, name, "histogram", "time to the answer of requests served");
+    metric_head(
+        out, name, "histogram",
+        "time to the answer, or of a text to its first token, of requests served");
     for (int m = 0; m < s->tables.models; m++) {
         const sti_serve_counts *c = &s->counts[m];
         const char *model = s->model[m].name;
@@ -46,6 +48,29 @@ static void add_latency(const sti_server *s, sti_text *out)
         sti_text_printf(out, "%s_sum{model=\"%s\"} %.9g\n", name, model, c->latency_s);
         sti_text_printf(out, "%s_count{model=\"%s\"} %" PRId64 "\n", name, model,
                         c->served);
+    }
+}
+
+static void add_texts(const sti_server *s, sti_text *out)
+{
+    static const char *const name[] = {"stint_tokens_total", "stint_texts",
+                                       "stint_texts_waiting", "stint_pages_free",
+                                       "stint_texts_set_back_total"};
+    static const char *const help[] = {
+        "tokens drawn", "texts that are drawn together", "texts that wait to be",
+        "pages for keys and values that no text holds",
+        "times that a text was set back for want of pages"};
+    for (int i = 0; i < 5; i++) {
+        metric_head(out, name[i], i % 4 == 0 ? "counter" : "gauge", help[i]);
+        for (int m = 0; m < s->tables.models; m++) {
+            const sti_texts *t = s->texts[m];
+            if (!t)
+                continue;
+            const int64_t value[] = {s->tokens[m], t->state.texts, t->waits,
+                                     t->state.free_pages, t->state.set_back};
+            sti_text_printf(out, "%s{model=\"%s\"} %" PRId64 "\n", name[i],
+                            s->model[m].name, value[i]);
+        }
     }
 }
 
@@ -64,6 +89,8 @@ void sti_server_metrics(sti_server *s, sti_text *out)
 {
     add_requests(s, out);
     add_latency(s, out);
+    if (s->text_models > 0)
+        add_texts(s, out);
     add_partitions(s, out);
     metric_head(out, "stint_recuts_total", "counter",
                 "times that the machine was cut anew");
@@ -126,14 +153,27 @@ void sti_server_page(sti_server *s, sti_text *out)
 static void add_times(const sti_server *s, const sti_serve_model *m, const char *key,
                       const double *times, sti_json *j)
 {
+    const sti_served *of = &s->model[m - s->tables.model];
     sti_json_begin_array(j, key);
     for (int k = 0; k < s->tables.sizes; k++) {
         sti_json_begin_array(j, NULL);
-        for (int i = 0; i < s->model[0].steps; i++)
-            sti_json_float(j, NULL, times[k * m->batch_most + s->model[0].step[i] - 1]);
+        for (int i = 0; i < of->steps; i++)
+            sti_json_float(j, NULL, times[k * m->batch_most + of->step[i] - 1]);
         sti_json_end_array(j);
     }
     sti_json_end_array(j);
+}
+
+/* The batches of a text model are rows of a step. */
+static void explain_text(const sti_served_text *text, sti_json *j)
+{
+    sti_json_text(j, "kind", text ? "text" : "images");
+    if (!text)
+        return;
+    sti_json_int(j, "context", text->facts.context);
+    sti_json_int(j, "texts_max", text->desc.texts);
+    sti_json_int(j, "pages", text->desc.pages);
+    sti_json_int(j, "page_bytes", (int64_t)text->sizes.page_bytes);
 }
 
 static void explain_model(const sti_server *s, int number, sti_json *j)
@@ -148,9 +188,10 @@ static void explain_model(const sti_server *s, int number, sti_json *j)
         sti_json_int(j, NULL, s->tables.size[k]);
     sti_json_end_array(j);
     sti_json_begin_array(j, "batches");
-    for (int i = 0; i < s->model[0].steps; i++)
-        sti_json_int(j, NULL, s->model[0].step[i]);
+    for (int i = 0; i < s->model[number].steps; i++)
+        sti_json_int(j, NULL, s->model[number].step[i]);
     sti_json_end_array(j);
+    explain_text(s->model[number].text, j);
     add_times(s, m, "p50_s", m->p50, j);
     add_times(s, m, "p95_s", m->p95, j);
     sti_json_begin_array(j, "knee");

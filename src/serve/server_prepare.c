@@ -18,6 +18,8 @@
 #define IN_FLIGHT_LEAST ((size_t)1 << 20)
 /* An encoded image may take as much as a body, and so much at least. */
 #define DECODE_LEAST ((size_t)16 << 20)
+/* Pages for keys and values beyond one context have this much where no budget says. */
+#define PAGES_BYTES ((size_t)1 << 30)
 /* A connection has the pool of libmicrohttpd, and its own. */
 #define CONNECTION_BYTES ((size_t)34 << 10)
 
@@ -129,9 +131,11 @@ static stint_status open_model(sti_server *s, const char *text)
                         name);
     const int m = t->models++;
     snprintf(t->model[m].name, STI_SERVE_NAME, "%s", name);
-    STI_TRY(sti_serve_model_init(&t->model[m], t->sizes, s->desc.batch_max));
-    st = sti_served_open(path, name, s->desc.batch_max, s->threads, t->sizes,
-                         &s->model[m]);
+    STI_TRY(sti_served_open(path, name, s->desc.batch_max, s->threads, t->sizes,
+                            &s->model[m]));
+    st = sti_serve_model_init(&t->model[m], t->sizes,
+                              sti_served_batch_most(&s->model[m]));
+    s->text_models += s->model[m].text != NULL;
 out:
     return st;
 }
@@ -212,12 +216,25 @@ static size_t partition_bytes(const sti_server *s)
     return most;
 }
 
-/* A request as it is read: its numbers and its images. */
+/* A prompt of as many of the longest tokens as the model sees, its tokens, and the JSON
+ * that it is in, every byte of it escaped. */
+static size_t prompt_bytes(const sti_served_text *text)
+{
+    const size_t bytes = (size_t)text->facts.context * text->longest;
+    return bytes * (2 + sizeof(int32_t) + 2 * 6) + ((size_t)1 << 20);
+}
+
+/* A request as it is read: its numbers and its images, or its text. */
 static size_t request_bytes(const sti_server *s)
 {
     size_t most = 0;
     for (int m = 0; m < s->tables.models; m++) {
         const sti_served *served = &s->model[m];
+        if (served->text) {
+            const size_t prompt = prompt_bytes(served->text);
+            most = prompt > most ? prompt : most;
+            continue;
+        }
         const size_t values =
             (size_t)(served->height * served->width * served->channels);
         const size_t bytes = (size_t)s->desc.batch_max * values * 2 * sizeof(float);
@@ -231,6 +248,8 @@ static size_t pending_bytes(const sti_server *s)
 {
     size_t most = 0;
     for (int m = 0; m < s->tables.models; m++) {
+        if (s->model[m].text)
+            continue;
         const sti_infer_request largest = {.model = &s->model[m],
                                            .batch = s->desc.batch_max,
                                            .wanted = {true, true, true}};
@@ -256,17 +275,62 @@ static void set_limits(sti_server *s)
                            .decode_bytes = body > DECODE_LEAST ? body : DECODE_LEAST};
 }
 
-/* Weights that are loaded anew stand beside the old ones, and are run once. Where the
- * budget has no room for that, the server serves, but loads nothing. */
-static void plan_reload(sti_server *s)
+/* Weights, and what one run of a model takes, of the largest. */
+static size_t reload_bytes(const sti_server *s)
 {
-    sti_account *a = &s->account;
     size_t most = 0;
     for (int m = 0; m < s->tables.models; m++) {
         const size_t bytes = sti_served_weight_bytes(&s->model[m]) +
                              sti_served_work_bytes(&s->model[m], 0);
         most = bytes > most ? bytes : most;
     }
+    return most;
+}
+
+/* What each text model's pages may take beyond those of one context: of a budget a
+ * third of what is left; the others are for a reload's pages, and for requests. */
+static size_t pages_room(const sti_server *s, int texts)
+{
+    const size_t budget = s->desc.memory_bytes;
+    size_t taken = s->account.total_bytes + s->desc.max_body_bytes + pending_least(s);
+    if (!budget)
+        return PAGES_BYTES;
+    if (taken + reload_bytes(s) <= budget)
+        taken += reload_bytes(s);
+    return budget > taken ? (budget - taken) / 3 / (size_t)texts : 0;
+}
+
+/* Keys and values of all texts: pages for as many contexts as there may be texts, or as
+ * the memory allows, and of one context at least. */
+static stint_status plan_pages(sti_server *s)
+{
+    size_t bytes = 0;
+    const int texts = s->text_models;
+    const size_t room = texts ? pages_room(s, texts) : 0;
+    stint_status st = STINT_OK;
+    for (int m = 0; m < s->tables.models && st == STINT_OK; m++) {
+        sti_served_text *text = s->model[m].text;
+        if (!text)
+            continue;
+        const int64_t most = text->desc.texts * text->sizes.context_pages;
+        const int64_t pages =
+            text->sizes.context_pages + (int64_t)(room / text->sizes.page_bytes);
+        const size_t before = text->sizes.total_bytes;
+        st = sti_served_text_set_pages(text, pages < most ? pages : most);
+        bytes += text->sizes.total_bytes - before;
+    }
+    if (texts && st == STINT_OK)
+        sti_account_add(&s->account, "pages", "keys and values of more texts than one",
+                        bytes);
+    return st;
+}
+
+/* Weights that are loaded anew stand beside the old ones, and are run once. Where the
+ * budget has no room for that, the server serves, but loads nothing. */
+static void plan_reload(sti_server *s)
+{
+    sti_account *a = &s->account;
+    const size_t most = reload_bytes(s);
     const size_t requests = s->desc.max_body_bytes + pending_least(s);
     s->reloads = !s->desc.memory_bytes ||
                  a->total_bytes + requests + most <= s->desc.memory_bytes;
@@ -312,6 +376,9 @@ static stint_status account(sti_server *s)
     sti_account_add(a, "graphs", "networks of each batch and size",
                     sti_alloc_now_bytes());
     sti_account_add_process(a, &process, s->units + 1);
+    const stint_status st = plan_pages(s);
+    if (st != STINT_OK)
+        return st;
     plan_reload(s);
     share_rest(s);
     return sti_account_check(

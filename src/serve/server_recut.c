@@ -7,7 +7,7 @@
 #include <time.h>
 
 #include "base/fail.h"
-#include "serve/server.h"
+#include "serve/server_texts.h"
 
 /* Once a second the counts of batches are looked at, and what is older counts for less:
  * the last ten seconds or so. */
@@ -104,8 +104,11 @@ static sti_query *hand_over(sti_server *s, sti_query *waiting)
         sti_query *q = waiting;
         int partition;
         waiting = q->next;
-        if (sti_scheduler_offer(s->scheduler, q, sti_server_now(), &partition) ==
-            STINT_OK)
+        const stint_status st =
+            sti_scheduler_offer(s->scheduler, q, sti_server_now(), &partition);
+        if (q->steady) /* a step that is not taken is offered again a little later */
+            ((sti_texts *)q->user)->offered = st == STINT_OK;
+        if (st == STINT_OK || q->steady)
             continue;
         sti_pending *p = q->user;
         p->begun_s = p->done_s = sti_server_now();

@@ -1,13 +1,14 @@
 /* Models loaded anew while the server serves: the new file is opened, checked and run
  * once beside the old weights, which it then takes the place of between two batches.
  * What is wrong with it leaves the old weights in use. */
+#include <stdio.h>
 #include <string.h>
 #include <time.h>
 
 #include "base/fail.h"
 #include "base/finite.h"
 #include "base/json.h"
-#include "serve/server.h"
+#include "serve/server_texts.h"
 
 /* Weights that were written into a network's graph cannot be written over. */
 static bool is_compact(const sti_served *m)
@@ -84,6 +85,48 @@ static void take_over(sti_server *s, sti_served *old, sti_served *fresh)
     (void)pthread_rwlock_unlock(&s->files);
 }
 
+/* Texts that have begun end with the weights that they began with; those that wait, and
+ * come, have the new ones. */
+static void take_texts(sti_server *s, int model, sti_served_text *fresh,
+                       sti_texts *texts)
+{
+    (void)pthread_rwlock_wrlock(&s->files);
+    (void)pthread_mutex_lock(&s->lock);
+    s->leaving[model] = s->texts[model];
+    s->model[model].text = fresh;
+    s->texts[model] = texts;
+    sti_texts_move_waiting(s->leaving[model], texts);
+    sti_texts_offer(texts);
+    (void)pthread_mutex_unlock(&s->lock);
+    (void)pthread_rwlock_unlock(&s->files);
+}
+
+static stint_status reload_text(sti_server *s, int model)
+{
+    const sti_served *old = &s->model[model];
+    sti_served_text *fresh = NULL;
+    sti_texts *texts = NULL;
+    stint_status st;
+    if (s->leaving[model])
+        return sti_fail(STINT_E_MEMORY,
+                        "%s: texts of the weights before these are drawn still; load "
+                        "again when they have ended",
+                        old->name);
+    STI_TRY(sti_served_text_open(old->path, old->name, old->text->desc.texts, s->units,
+                                 &fresh));
+    STI_TRY(sti_served_text_set_pages(fresh, old->text->desc.pages));
+    STI_TRY(sti_served_text_agree(old->text, fresh));
+    STI_TRY(sti_served_text_load(fresh));
+    STI_TRY(sti_served_text_try(fresh));
+    STI_TRY(sti_texts_create(s, model, fresh, &texts));
+    take_texts(s, model, fresh, texts);
+    fresh = NULL;
+    sti_log(STINT_LOG_INFO, "%s: loaded, weights %.12s", old->name, old->text->version);
+out:
+    sti_served_text_destroy(fresh);
+    return st;
+}
+
 static stint_status reload(sti_server *s, int model)
 {
     static const int one[] = {1};
@@ -95,7 +138,11 @@ static stint_status reload(sti_server *s, int model)
                         "%s: --memory has no room for new weights beside the old; "
                         "begin the server again",
                         old->name);
+    if (old->text)
+        return reload_text(s, model);
     STI_TRY(sti_served_open(old->path, old->name, 1, one, 1, &fresh));
+    if (fresh.text)
+        STI_TRY(sti_fail(STINT_E_INPUT, "%s: the new file is a text model", old->name));
     STI_TRY(check_same(old, &fresh));
     STI_TRY(sti_served_load(&fresh));
     STI_TRY(try_once(&fresh));
@@ -110,9 +157,9 @@ out:
 /* Whoever asked over HTTP is told. */
 static void tell(sti_http_request *r, const sti_server *s, int model, stint_status st)
 {
-    char version[13] = "";
+    char version[13];
     sti_json j = {.out = &r->answer};
-    strncat(version, s->model[model].file->weights_sha256, 12);
+    snprintf(version, sizeof version, "%.12s", sti_served_version(&s->model[model]));
     r->status = st == STINT_OK              ? 200
                 : st == STINT_E_UNSUPPORTED ? 501
                 : st == STINT_E_MEMORY      ? 503

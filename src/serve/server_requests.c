@@ -11,22 +11,13 @@
 #include "base/memory.h"
 #include "base/number.h"
 #include "base/shown.h"
-#include "serve/server.h"
+#include "serve/server_texts.h"
 #include "stint/version.h"
-
-static void answer_error(sti_http_request *r, int status, const char *words)
-{
-    sti_json j = {.out = &r->answer};
-    r->status = status;
-    sti_json_begin_object(&j, NULL);
-    sti_json_text(&j, "error", words);
-    sti_json_end_object(&j);
-}
 
 /* The last failure that was recorded, as the answer. */
 static void answer_failure(sti_http_request *r, int status)
 {
-    answer_error(r, status, stint_last_error());
+    sti_answer_error(r, status, stint_last_error());
 }
 
 /* ---- the end of a request for inference ---- */
@@ -43,7 +34,7 @@ static void answer_infer(const sti_pending *p, sti_http_request *r)
         sti_text_fini(&r->answer);
         r->answer = (sti_text){.data = NULL};
         r->header_bytes = 0;
-        answer_error(r, 503, "no memory for the answer");
+        sti_answer_error(r, 503, "no memory for the answer");
     }
 }
 
@@ -53,18 +44,24 @@ void sti_server_finish(void *user, sti_http_request *r)
     (void)user;
     if (!p) /* told by whoever ended it */
         return;
+    if (p->of_text) {
+        sti_text_finish((sti_text_pending *)p, r);
+        return;
+    }
     snprintf(r->timing, sizeof r->timing, "queue;dur=%.3f, compute;dur=%.3f",
              1e3 * (p->begun_s - p->query.arrival_s), 1e3 * (p->done_s - p->begun_s));
     if (r->status == 200)
         answer_infer(p, r);
     else if (r->status == 504)
-        answer_error(r, 504, "the deadline went by before the request's turn came");
+        sti_answer_error(r, 504, "the deadline went by before the request's turn came");
     else if (r->status == 503)
-        answer_error(r, 503, "the server ended before the request's turn came");
+        sti_answer_error(r, 503, "the server ended before the request's turn came");
     else if (r->status == 499)
-        answer_error(r, 499, "the client had closed its end before the request's turn");
+        sti_answer_error(r, 499,
+                         "the client had closed its end before the request's turn");
     else
-        answer_error(r, r->status, "the model's answer is not finite for this image");
+        sti_answer_error(r, r->status,
+                         "the model's answer is not finite for this image");
     sti_infer_request_fini(&p->infer);
 }
 
@@ -74,6 +71,11 @@ void sti_server_forget(void *user, sti_http_request *r)
     sti_pending *p = r->user;
     if (!p)
         return;
+    r->user = NULL;
+    if (p->of_text) {
+        sti_text_forget((sti_text_pending *)p);
+        return;
+    }
     if (p->counted) {
         (void)pthread_mutex_lock(&s->lock);
         s->in_flight_bytes -= p->bytes;
@@ -81,7 +83,6 @@ void sti_server_forget(void *user, sti_http_request *r)
     }
     sti_infer_request_fini(&p->infer);
     sti_free(p);
-    r->user = NULL;
 }
 
 /* ---- a new one ---- */
@@ -96,7 +97,7 @@ static void answer_too_late(sti_pending *p, sti_http_request *r)
              1e3 * done, 1e3 * (p->query.deadline_s - p->query.arrival_s));
     snprintf(r->timing, sizeof r->timing, "queue;dur=0, compute;dur=0");
     r->retry_after_s = late > 0 && late < 3600 ? (int)ceil(late) : 1;
-    answer_error(r, 429, words);
+    sti_answer_error(r, 429, words);
 }
 
 /* Locked. 0: taken, else the status. */
@@ -144,9 +145,9 @@ static void submit(sti_server *s, sti_pending *p, sti_http_request *r)
     else if (status == 500)
         answer_failure(r, 500);
     else if (status == 503)
-        answer_error(r, 503, "the server is shutting down");
+        sti_answer_error(r, 503, "the server is shutting down");
     else if (status == 507)
-        answer_error(r, 503, "too many requests wait for their answers; try later");
+        sti_answer_error(r, 503, "too many requests wait for their answers; try later");
     if (status == 507 || status == 503)
         r->retry_after_s = 1;
 }
@@ -165,28 +166,6 @@ static bool read_header_bytes(const sti_http_request *r, size_t *bytes_out)
     return true;
 }
 
-/* A request that no partition has seen. */
-static void count_refused(sti_server *s, int model, int status)
-{
-    (void)pthread_mutex_lock(&s->lock);
-    s->counts[model].rejected += status == 503;
-    s->counts[model].failed += status != 503;
-    (void)pthread_mutex_unlock(&s->lock);
-}
-
-/* One whose body was not taken. */
-static void answer_refused(sti_server *s, int model, sti_http_request *r)
-{
-    if (r->refused == 413) {
-        answer_error(r, 413, "the body is too large; see --max-body");
-    } else {
-        answer_error(r, 503, "too many bodies are read at once; try later");
-        r->retry_after_s = 1;
-    }
-    if (model >= 0)
-        count_refused(s, model, r->refused);
-}
-
 static void infer(sti_server *s, int model, sti_http_request *r)
 {
     static char nothing[1];
@@ -195,21 +174,21 @@ static void infer(sti_server *s, int model, sti_http_request *r)
     size_t json_bytes;
     int status = 400;
     if (r->refused) {
-        answer_refused(s, model, r);
+        sti_server_answer_refused(s, model, r);
         return;
     }
     sti_pending *p = sti_alloc(sizeof *p, "request");
     if (!p) {
         answer_failure(r, 503);
-        count_refused(s, model, 503);
+        sti_server_count_refused(s, model, 503);
         return;
     }
     *p = (sti_pending){.server = s, .http = r, .query = {.model = model}};
     r->user = p;
     if (!read_header_bytes(r, &json_bytes)) {
-        answer_error(r, 400,
-                     "Inference-Header-Content-Length: at most the body's bytes "
-                     "were wanted");
+        sti_answer_error(r, 400,
+                         "Inference-Header-Content-Length: at most the body's bytes "
+                         "were wanted");
     } else if (sti_infer_request_parse(
                    &s->model[model], &s->limits, r->body ? r->body : nothing,
                    r->body_bytes, json_bytes, image, &p->infer, &status) != STINT_OK) {
@@ -218,7 +197,7 @@ static void infer(sti_server *s, int model, sti_http_request *r)
         submit(s, p, r);
         return;
     }
-    count_refused(s, model, status);
+    sti_server_count_refused(s, model, status);
 }
 
 /* ---- paths ---- */
@@ -262,7 +241,7 @@ static int find_model(const sti_server *s, const char *at, const char **rest_out
             const char *version = rest + 10;
             const size_t digits = strcspn(version, "/");
             if (digits != 12 ||
-                strncmp(version, s->model[m].file->weights_sha256, 12) != 0)
+                strncmp(version, sti_served_version(&s->model[m]), 12) != 0)
                 return -1;
             rest = version + digits;
         }
@@ -272,23 +251,47 @@ static int find_model(const sti_server *s, const char *at, const char **rest_out
     return -1;
 }
 
+/* What a model is asked for. False: not that of a model of its kind. */
+static bool ask_model(sti_server *s, int m, const char *what, sti_http_request *r)
+{
+    const bool text = s->model[m].text != NULL;
+    if (strcmp(r->method, "POST") != 0)
+        return false;
+    if (!text && strcmp(what, "/infer") == 0)
+        infer(s, m, r);
+    else if (text && strcmp(what, "/generate") == 0)
+        sti_server_generate(s, m, false, r);
+    else if (text && strcmp(what, "/generate_stream") == 0)
+        sti_server_generate(s, m, true, r);
+    else
+        return false;
+    return true;
+}
+
 static void answer_model(sti_server *s, const char *at, sti_http_request *r)
 {
     const char *rest;
     const int m = find_model(s, at, &rest);
     if (m < 0)
-        answer_error(r, 404, "there is no such model; GET /v2/models lists them");
-    else if (strcmp(rest, "/infer") == 0 && strcmp(r->method, "POST") == 0)
-        infer(s, m, r);
+        sti_answer_error(r, 404, "there is no such model; GET /v2/models lists them");
+    else if (ask_model(s, m, rest, r))
+        return;
     else if (r->refused)
-        answer_refused(s, -1, r);
+        sti_server_answer_refused(s, -1, r);
     else if (strcmp(rest, "/ready") == 0 && is_get(r))
         answer_state(r, "ready", !s->draining);
+    else if (*rest == '\0' && is_get(r) && s->model[m].text)
+        sti_text_metadata(&s->model[m], s->tables.model[m].sla_s, &r->answer);
     else if (*rest == '\0' && is_get(r))
         sti_infer_metadata(&s->model[m], s->model[m].name, s->tables.model[m].sla_s,
                            s->desc.batch_max, &r->answer);
     else
-        answer_error(r, 404, "of a model there are GET, GET ready and POST infer");
+        sti_answer_error(
+            r, 404,
+            s->model[m].text
+                ? "of a text model there are GET, GET ready, POST generate "
+                  "and POST generate_stream"
+                : "of a model there are GET, GET ready and POST infer");
 }
 
 static void answer_models(const sti_server *s, sti_http_request *r)
@@ -298,6 +301,27 @@ static void answer_models(const sti_server *s, sti_http_request *r)
     sti_json_begin_array(&j, "models");
     for (int m = 0; m < s->tables.models; m++)
         sti_json_text(&j, NULL, s->model[m].name);
+    sti_json_end_array(&j);
+    sti_json_end_object(&j);
+}
+
+/* The text models, as OpenAI's interface lists them. */
+static void answer_v1_models(const sti_server *s, sti_http_request *r)
+{
+    sti_json j = {.out = &r->answer};
+    sti_json_begin_object(&j, NULL);
+    sti_json_text(&j, "object", "list");
+    sti_json_begin_array(&j, "data");
+    for (int m = 0; m < s->tables.models; m++) {
+        if (!s->model[m].text)
+            continue;
+        sti_json_begin_object(&j, NULL);
+        sti_json_text(&j, "id", s->model[m].name);
+        sti_json_text(&j, "object", "model");
+        sti_json_int(&j, "created", 0);
+        sti_json_text(&j, "owned_by", "stint");
+        sti_json_end_object(&j);
+    }
     sti_json_end_array(&j);
     sti_json_end_object(&j);
 }
@@ -321,7 +345,7 @@ static void load(sti_server *s, const char *at, sti_http_request *r)
     const char *rest;
     const int m = find_model(s, at, &rest);
     if (m < 0 || strcmp(rest, "/load") != 0) {
-        answer_error(r, 404, "of the repository there is POST models/NAME/load");
+        sti_answer_error(r, 404, "of the repository there is POST models/NAME/load");
         return;
     }
     (void)pthread_mutex_lock(&s->lock);
@@ -332,26 +356,32 @@ static void load(sti_server *s, const char *at, sti_http_request *r)
     }
     (void)pthread_mutex_unlock(&s->lock);
     if (busy)
-        answer_error(r, 409, "the model is being loaded already, or the server ends");
+        sti_answer_error(r, 409,
+                         "the model is being loaded already, or the server ends");
 }
 
 static void answer_path(sti_server *s, sti_http_request *r)
 {
     const char *path = r->path;
     r->status = 200;
+    r->error_object = strncmp(path, "/v1/", 4) == 0;
     if (strncmp(path, "/v2/models/", 11) == 0)
         answer_model(s, path + 11, r);
+    else if (strcmp(path, "/v1/completions") == 0 && strcmp(r->method, "POST") == 0)
+        sti_server_generate(s, -1, false, r);
     else if (r->refused)
-        answer_refused(s, -1, r);
+        sti_server_answer_refused(s, -1, r);
     else if (strncmp(path, "/v2/repository/models/", 22) == 0 &&
              strcmp(r->method, "POST") == 0)
         load(s, path + 22, r);
     else if (!is_get(r))
-        answer_error(r, 404, "there is no such path; see GET /");
+        sti_answer_error(r, 404, "there is no such path; see GET /");
     else if (strcmp(path, "/v2") == 0 || strcmp(path, "/v2/") == 0)
         answer_server(r);
     else if (strcmp(path, "/v2/models") == 0)
         answer_models(s, r);
+    else if (strcmp(path, "/v1/models") == 0)
+        answer_v1_models(s, r);
     else if (strcmp(path, "/v2/health/live") == 0)
         answer_state(r, "live", true);
     else if (strcmp(path, "/v2/health/ready") == 0)
@@ -359,7 +389,7 @@ static void answer_path(sti_server *s, sti_http_request *r)
     else if (strcmp(path, "/metrics") == 0 || strcmp(path, "/") == 0)
         answer_page(s, r);
     else
-        answer_error(r, 404, "there is no such path; see GET /");
+        sti_answer_error(r, 404, "there is no such path; see GET /");
 }
 
 void sti_server_handle(void *user, sti_http_request *r)

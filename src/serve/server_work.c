@@ -7,7 +7,7 @@
 #include "base/fail.h"
 #include "base/finite.h"
 #include "base/memory.h"
-#include "serve/server.h"
+#include "serve/server_texts.h"
 
 /* ---- one batch ---- */
 
@@ -117,7 +117,9 @@ static bool work_once(sti_worker *w, double *wake_s)
     w->running = batch != NULL;
     (void)pthread_mutex_unlock(&s->lock);
     answer_all(late);
-    if (batch) {
+    if (batch && batch->first->steady) {
+        sti_texts_run(w, batch);
+    } else if (batch) {
         const double begun = sti_server_now();
         gather(w, batch);
         sti_runner_run(w->runner, batch->model, batch->images);
@@ -144,13 +146,6 @@ static void *worker_thread(void *arg)
     }
     (void)pthread_mutex_unlock(&s->lock);
     return NULL;
-}
-
-void sti_workers_wake(sti_server *server, int partition)
-{
-    for (int i = 0; i < server->workers; i++)
-        if (partition < 0 || partition == i)
-            (void)pthread_cond_signal(&server->worker[i].wake);
 }
 
 /* ---- life ---- */

@@ -270,6 +270,61 @@ static void in_pieces(forward *f, int threads)
     sti_decoder_destroy(d);
 }
 
+/* Texts that read together, each in pages of its own that lie anywhere, get the graph's
+ * logits; one of other tokens is among them. */
+enum { TOGETHER = 4 };
+static void together(forward *f, int threads)
+{
+    int32_t page[TOGETHER][3], other[160];
+    int64_t at[TOGETHER] = {0}, blocks = (f->c->context + 63) / 64;
+    sti_decoder *d = NULL;
+    const sti_decoder_desc desc = {.name = f->c->name,
+                                   .model = f->c->d,
+                                   .context = f->c->context,
+                                   .capacity = f->c->context,
+                                   .threads = threads,
+                                   .pages = TOGETHER * blocks,
+                                   .wanted = TOGETHER};
+    const sti_weight_source source = {
+        .user = f, .by_columns = never, .read = read_runs};
+    assert_int_equal(sti_decoder_create(&desc, &source, &d), STINT_OK);
+    for (int i = 0; i < TOGETHER; i++)
+        for (int64_t b = 0; b < blocks; b++)
+            page[i][b] = (int32_t)(desc.pages - 1 - (b * TOGETHER + i));
+    for (int64_t t = 0; t < f->c->context; t++)
+        other[t] = (f->tokens[t] + 1) % (int32_t)f->c->d.vocabulary;
+    for (int step = 0;; step++) {
+        static const int64_t rows[TOGETHER] = {1, 3, 29, 31};
+        sti_decoder_piece piece[TOGETHER];
+        const float *logits;
+        int count = 0, text[TOGETHER];
+        for (int i = 0; i < TOGETHER; i++) {
+            const int64_t left = f->c->context - at[i];
+            if (left == 0 || step < i)
+                continue;
+            text[count] = i;
+            piece[count++] =
+                (sti_decoder_piece){.tokens = (i == 2 ? other : f->tokens) + at[i],
+                                    .count = rows[i] < left ? rows[i] : left,
+                                    .position = at[i],
+                                    .page = page[i],
+                                    .wants_logits = i != 1 || step % 2 == 0};
+            at[i] += piece[count - 1].count;
+        }
+        if (count == 0)
+            break;
+        sti_decoder_step(d, piece, count, 1 + step % threads, &logits);
+        for (int k = 0; k < count; k++) {
+            if (!piece[k].wants_logits)
+                continue;
+            if (text[k] != 2)
+                expect_row(f, piece[k].position + piece[k].count - 1, logits);
+            logits += f->c->d.vocabulary;
+        }
+    }
+    sti_decoder_destroy(d);
+}
+
 static void decoding_equals_the_graph(void **state)
 {
     (void)state;
@@ -283,6 +338,7 @@ static void decoding_equals_the_graph(void **state)
             for (int threads = 1; threads <= most; threads++) {
                 one_by_one(&f, threads, threads == 2);
                 in_pieces(&f, threads);
+                together(&f, threads);
             }
         }
         forward_fini(&f);
