@@ -76,6 +76,11 @@ bool sti_graph_sampled(const stint_graph *graph)
     return graph->sampled;
 }
 
+void sti_graph_freeze(stint_graph *graph, stint_value param)
+{
+    graph->value[param]->frozen = true;
+}
+
 void sti_graph_set_spread(stint_graph *graph, stint_value mean, stint_value spread)
 {
     graph->value[mean]->drawn = graph->value[spread]->drawn = true;

@@ -146,6 +146,9 @@ typedef struct sti_value_row {
      * that is drawn, which no decay pulls at; and of a mean its spread, else 0. */
     bool drawn;
     stint_value spread;
+    /* ROLE_PARAM that training leaves as it is: no gradient is made of it. It keeps its
+     * place among the parameters, where evaluation and model files look for it. */
+    bool frozen;
     const void *data; /* ROLE_CONSTANT: 64-byte aligned */
 } sti_value_row;
 
@@ -227,6 +230,8 @@ static inline bool sti_graph_is_spread(const sti_value_row *row)
  * step (sti_step.seed, .step) is another network, the same for all images. */
 void sti_graph_sample(stint_graph *graph);
 bool sti_graph_sampled(const stint_graph *graph);
+/* This parameter is not trained; see sti_value_row.frozen. */
+void sti_graph_freeze(stint_graph *graph, stint_value param);
 /* Two parameters are the mean and the spread of one weight. */
 void sti_graph_set_spread(stint_graph *graph, stint_value mean, stint_value spread);
 /* Nodes appended from now on are marked as backward (and get `scope`), until NULL. */

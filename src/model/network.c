@@ -227,6 +227,11 @@ static stint_status add_bayes(const sti_network_desc *desc, stint_mode mode,
     return sti_pass_bayes(g, &bayes, mode == STINT_TRAIN || desc->sampled);
 }
 
+static bool is_in_set(const void *user, const sti_value_row *param)
+{
+    return sti_update_set_has(user, param->name);
+}
+
 /* Gradients of the loss, or of loss and divergence, whose runs are added up. */
 static stint_status append_gradients(const sti_network_desc *desc, sti_network *net)
 {
@@ -239,7 +244,9 @@ static stint_status append_gradients(const sti_network_desc *desc, sti_network *
         st = sti_pass_bayes_loss(g, &desc->bayes, objective, &objective);
     }
     if (st == STINT_OK)
-        st = sti_pass_train(g, objective);
+        st = sti_pass_train(g, objective,
+                            desc->update ? &(sti_train_set){is_in_set, desc->update}
+                                         : NULL);
     return st == STINT_OK && net->adds ? sti_pass_noise_again(g, NULL) : st;
 }
 
@@ -355,15 +362,25 @@ void sti_network_fini(sti_network *network)
     memset(network, 0, sizeof *network);
 }
 
-int64_t sti_network_parameters(const sti_network *network)
+static int64_t count_parameters(const sti_network *network, bool trained)
 {
     int64_t count = 0;
     for (int32_t v = 0; v < sti_graph_value_count(network->graph); v++) {
         const sti_value_row *row = sti_graph_value(network->graph, v);
-        if (row->role == STI_ROLE_PARAM)
+        if (row->role == STI_ROLE_PARAM && !(trained && row->frozen))
             count += stint_shape_count(&row->shape);
     }
     return count;
+}
+
+int64_t sti_network_parameters(const sti_network *network)
+{
+    return count_parameters(network, false);
+}
+
+int64_t sti_network_trained(const sti_network *network)
+{
+    return count_parameters(network, true);
 }
 
 double sti_network_forward_flop(const sti_network *network)

@@ -14,9 +14,20 @@ stint_status sti_pass_gradient(stint_graph *graph, stint_value loss,
                                const stint_value *of, int count,
                                stint_value *gradients_out);
 
-/* Gradients of every param as GRADIENT outputs; each output has a value of its own, so
- * a plan can place it in the shard's result block. */
-stint_status sti_pass_train(stint_graph *graph, stint_value loss);
+/* Which parameters are trained; `trains` NULL: all of them. */
+typedef struct sti_train_set {
+    bool (*trains)(const void *user, const sti_value_row *param);
+    const void *user;
+} sti_train_set;
+
+/* Gradients of every param of the set (NULL: of all) as GRADIENT outputs; each output
+ * has a value of its own, so a plan can place it in the shard's result block. What is
+ * not in the set is frozen before gradients are made, so that nothing below the lowest
+ * trained parameter runs backward. STINT_E_INPUT: the set is empty, or no gradient
+ * reaches any of it; STINT_E_UNSUPPORTED: an operator above the lowest of them has no
+ * gradient. */
+stint_status sti_pass_train(stint_graph *graph, stint_value loss,
+                            const sti_train_set *set);
 
 /* What a pass did: one line for the log. */
 typedef struct sti_pass_note {

@@ -1,14 +1,42 @@
-/* From a loss to what a training step must give: one gradient a parameter. */
+/* From a loss to what a training step must give: one gradient a parameter that is
+ * trained. */
+#include "base/fail.h"
 #include "op/op.h"
 #include "pass/pass_priv.h"
 
-static int collect_params(const stint_graph *graph, stint_value *params)
+/* Params of the set; the others are frozen. */
+static int collect_params(stint_graph *graph, const sti_train_set *set,
+                          stint_value *params)
 {
     int count = 0;
-    for (int32_t v = 0; v < sti_graph_value_count(graph); v++)
-        if (sti_graph_value(graph, v)->role == STI_ROLE_PARAM)
+    for (int32_t v = 0; v < sti_graph_value_count(graph); v++) {
+        const sti_value_row *row = sti_graph_value(graph, v);
+        if (row->role != STI_ROLE_PARAM)
+            continue;
+        if (set && set->trains && !set->trains(set->user, row))
+            sti_graph_freeze(graph, v);
+        else
             params[count++] = v;
+    }
     return count;
+}
+
+/* A part of the parameters that nothing would come of is a mistake. */
+static stint_status check_reached(const stint_graph *graph, const sti_train_set *set,
+                                  const stint_value *params,
+                                  const stint_value *gradients, int count)
+{
+    if (!set || !set->trains)
+        return STINT_OK;
+    for (int i = 0; i < count; i++)
+        if (gradients[i] >= 0)
+            return STINT_OK;
+    return count == 0
+               ? sti_fail(STINT_E_INPUT, "nothing is trained: no parameter is chosen")
+               : sti_fail(STINT_E_INPUT,
+                          "nothing is trained: the loss depends on none of the %d "
+                          "parameters that are chosen, such as %s",
+                          count, stint_value_name(graph, params[0]));
 }
 
 /* Where no gradient flows the result is zero: the shard tree sums it all the same. */
@@ -27,7 +55,8 @@ static void add_outputs(stint_graph *graph, const stint_value *params,
     }
 }
 
-stint_status sti_pass_train(stint_graph *graph, stint_value loss)
+stint_status sti_pass_train(stint_graph *graph, stint_value loss,
+                            const sti_train_set *set)
 {
     int32_t values = sti_graph_value_count(graph);
     stint_value *params = sti_alloc_array(values, sizeof *params, "pass.train");
@@ -36,8 +65,13 @@ stint_status sti_pass_train(stint_graph *graph, stint_value loss)
 
     if (!params || !gradients)
         goto done;
-    int count = collect_params(graph, params);
+    int count = collect_params(graph, set, params);
     status = sti_pass_gradient(graph, loss, params, count, gradients);
+    if (status == STINT_E_UNSUPPORTED && count > 0)
+        status = sti_fail_context(status, "training %s and what lies above it",
+                                  stint_value_name(graph, params[0]));
+    if (status == STINT_OK)
+        status = check_reached(graph, set, params, gradients, count);
     if (status == STINT_OK) {
         add_outputs(graph, params, gradients, count);
         status = sti_graph_status(graph);

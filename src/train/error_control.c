@@ -7,6 +7,7 @@
 #include "base/fail.h"
 #include "op/op.h"
 #include "train/error_section.h"
+#include "train/moments.h"
 #include "train/optimizer_section.h"
 
 #define FINEST        0x1p-20 /* bounds, as shares of the largest magnitude */
@@ -326,7 +327,7 @@ static double reference(const sti_error_control *c, const char *block,
 {
     const int64_t count =
         stint_shape_count(&sti_graph_value(c->network->graph, param)->shape);
-    const size_t offset = c->network->plan->allocation[param].offset;
+    const size_t offset = sti_moment_offset(c->network, param);
     const void *moment = steps > 0 ? moments[c->adam ? c->second : 0] : NULL;
     if (!moment) {
         double size =

@@ -171,6 +171,7 @@ void sti_inputs_close(sti_inputs *in)
     stint_model_close(in->start);
     stint_model_close(in->reference);
     sti_free(in->class_weights);
+    sti_update_set_fini(&in->update);
     *in = (sti_inputs){.recipe = NULL};
 }
 

@@ -8,7 +8,7 @@
 #include "train/step_engine.h"
 
 typedef struct segment {
-    size_t param, gradient, bytes; /* offsets */
+    size_t param, gradient, moment, bytes; /* offsets */
     bool decay;
 } segment;
 
@@ -81,7 +81,7 @@ static void run_segment(const updater *u, const segment *s)
         return;
     for (int i = 0; i < 2; i++)
         if (u->engine->moments[i])
-            moment[i] = at(u->engine->moments[i], s->param);
+            moment[i] = at(u->engine->moments[i], s->moment);
     run_numbers(u, &u->engine->team, (int64_t)(s->bytes / sizeof(float)), s->decay,
                 at(u->engine->params, s->param),
                 (const float *)(const void *)(u->block + s->gradient), moment);
@@ -91,6 +91,7 @@ static void update_params(const updater *u)
 {
     const sti_network *net = u->engine->desc.train;
     segment run = {0};
+    size_t moment = 0; /* of the next parameter: they are in the gradients' order */
     for (int32_t i = 0; i < sti_graph_output_count(net->graph); i++) {
         const sti_output *output = &sti_graph_outputs(net->graph)[i];
         if (output->kind != STI_OUTPUT_GRADIENT)
@@ -102,10 +103,12 @@ static void update_params(const updater *u)
         if (run.bytes && run.param + run.bytes == param->offset &&
             run.gradient + run.bytes == gradient->offset && run.decay == decay) {
             run.bytes += param->bytes;
+            moment += param->bytes;
             continue;
         }
         run_segment(u, &run);
-        run = (segment){param->offset, gradient->offset, param->bytes, decay};
+        run = (segment){param->offset, gradient->offset, moment, param->bytes, decay};
+        moment += param->bytes;
     }
     run_segment(u, &run);
 }
