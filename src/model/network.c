@@ -383,20 +383,30 @@ int64_t sti_network_trained(const sti_network *network)
     return count_parameters(network, true);
 }
 
-double sti_network_forward_flop(const sti_network *network)
+static double count_flop(const stint_graph *g, bool forward)
 {
     double flop = 0;
-    const stint_graph *g = network->graph;
     for (int32_t n = 0; n < sti_graph_node_count(g); n++) {
         const sti_node *node = sti_graph_node(g, n);
-        if (node->backward || (node->op->flags & STI_OP_VIEW) || node->n_out == 0)
+        if ((forward && node->backward) || (node->op->flags & STI_OP_VIEW) ||
+            node->n_out == 0)
             continue;
         if (node->op->cost)
             flop += node->op->cost(g, node).flop;
         else
             flop += (double)stint_shape_count(&sti_graph_value(g, node->out[0])->shape);
     }
-    return flop / (double)network->images;
+    return flop;
+}
+
+double sti_network_forward_flop(const sti_network *network)
+{
+    return count_flop(network->graph, true) / (double)network->images;
+}
+
+double sti_network_step_flop(const sti_network *network)
+{
+    return count_flop(network->graph, false);
 }
 
 stint_status sti_network_each(const sti_network *network, sti_role role,

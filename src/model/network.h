@@ -93,10 +93,12 @@ void sti_network_fini(sti_network *network); /* a zeroed one is fine */
 #define STI_REFERENCE_SCOPE "reference"
 
 int64_t sti_network_parameters(const sti_network *network);
-/* Of these, how many training changes. */
+/* How many of these training changes. */
 int64_t sti_network_trained(const sti_network *network);
 /* Arithmetic of the forward pass of one image. */
 double sti_network_forward_flop(const sti_network *network);
+/* Arithmetic of a whole run of a training network. */
+double sti_network_step_flop(const sti_network *network);
 /* Do two networks keep parameters and states at the same places? STINT_E_BUG if not. */
 stint_status sti_network_agree(const sti_network *a, const sti_network *b);
 

@@ -212,7 +212,7 @@ static stint_status load_or_init(sti_run *run, int64_t *step_out)
     *step_out = -1;
     if (!sti_run_is_first(run))
         return run->desc->resume ? STINT_OK : init_weights(run);
-    /* Of a part that is trained a checkpoint holds that part alone. */
+    /* A checkpoint of a part that is trained holds that part alone. */
     if (run->desc->resume && run->job.inputs.network.update)
         st = init_weights(run);
     if (st == STINT_OK && run->desc->resume) {
