@@ -166,6 +166,11 @@ typedef struct sti_output {
     stint_value value, target;
     const char *name;
     float momentum; /* STATE: new = (1 - momentum) old + momentum (mean over shards) */
+    /* GRADIENT of some channels of the target alone: which of them on this axis. Count
+     * 0: all. The list is borrowed, and must outlive the graph and its copies. */
+    const int32_t *channels;
+    int64_t channel_count;
+    int channel_axis;
 } sti_output;
 
 /* Append a node; returns its first output (the others follow consecutively) or -1 with
@@ -193,6 +198,8 @@ int32_t sti_graph_output_count(const stint_graph *graph);
 /* A matrix of a convolution or dense layer, trained or FIXED: what pruning and
  * quantising are about. */
 bool sti_graph_is_weight(const sti_value_row *row);
+/* What shape the value of a gradient or state has, by its target. */
+stint_shape sti_graph_output_shape(const stint_graph *graph, const sti_output *output);
 /* A pass may change values in place. */
 sti_output *sti_graph_outputs(const stint_graph *graph);
 void sti_graph_set_name(stint_graph *graph, stint_value value, const char *name);

@@ -227,9 +227,13 @@ static stint_status add_bayes(const sti_network_desc *desc, stint_mode mode,
     return sti_pass_bayes(g, &bayes, mode == STINT_TRAIN || desc->sampled);
 }
 
-static bool is_in_set(const void *user, const sti_value_row *param)
+static bool is_in_set(const void *user, const sti_value_row *param,
+                      sti_train_share *share)
 {
-    return sti_update_set_has(user, param->name);
+    const sti_update_tensor *t = sti_update_set_find(user, param->name);
+    if (t)
+        *share = (sti_train_share){t->channel, t->count};
+    return t != NULL;
 }
 
 /* Gradients of the loss, or of loss and divergence, whose runs are added up. */
@@ -362,25 +366,27 @@ void sti_network_fini(sti_network *network)
     memset(network, 0, sizeof *network);
 }
 
-static int64_t count_parameters(const sti_network *network, bool trained)
+int64_t sti_network_parameters(const sti_network *network)
 {
     int64_t count = 0;
     for (int32_t v = 0; v < sti_graph_value_count(network->graph); v++) {
         const sti_value_row *row = sti_graph_value(network->graph, v);
-        if (row->role == STI_ROLE_PARAM && !(trained && row->frozen))
+        if (row->role == STI_ROLE_PARAM)
             count += stint_shape_count(&row->shape);
     }
     return count;
 }
 
-int64_t sti_network_parameters(const sti_network *network)
-{
-    return count_parameters(network, false);
-}
-
 int64_t sti_network_trained(const sti_network *network)
 {
-    return count_parameters(network, true);
+    int64_t count = 0;
+    for (int32_t i = 0; i < sti_graph_output_count(network->graph); i++) {
+        const sti_output *output = &sti_graph_outputs(network->graph)[i];
+        const stint_shape shape = stint_value_shape(network->graph, output->value);
+        if (output->kind == STI_OUTPUT_GRADIENT)
+            count += stint_shape_count(&shape);
+    }
+    return count;
 }
 
 static double count_flop(const stint_graph *g, bool forward)

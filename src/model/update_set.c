@@ -1,10 +1,11 @@
 #include "model/update_set.h"
 
 #include <ctype.h>
-#include <stdlib.h>
+#include <math.h>
 #include <string.h>
 
 #include "base/fail.h"
+#include "pass/pass.h"
 
 /* ---- words ---- */
 
@@ -81,7 +82,7 @@ bool sti_update_word_matches(const char *word, size_t length, const char *name)
 typedef struct reader {
     const char *key;
     const stint_graph *graph;
-    uint8_t *taken; /* [values] */
+    uint8_t *share; /* [values]: eighths, 0: not taken */
 } reader;
 
 static stint_status refuse_word(const reader *r, const char *word, size_t length)
@@ -109,7 +110,32 @@ static stint_status refuse_word(const reader *r, const char *word, size_t length
     return st;
 }
 
-static stint_status read_word(const reader *r, const char *word, size_t length)
+/* "1/4" behind an @: eighths, or 0. */
+static int read_share(const char *text, size_t length)
+{
+    static const struct {
+        const char *text;
+        int share;
+    } words[] = {{"1", 8}, {"1/2", 4}, {"1/4", 2}, {"1/8", 1}};
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+        if (strlen(words[i].text) == length &&
+            strncmp(text, words[i].text, length) == 0)
+            return words[i].share;
+    return 0;
+}
+
+static const char *share_text(int share)
+{
+    return share == 1 ? "1/8" : share == 2 ? "1/4" : share == 4 ? "1/2" : "1";
+}
+
+static bool has_channels(const sti_value_row *row)
+{
+    return sti_graph_is_weight(row) && sti_share_axis(&row->shape) >= 0;
+}
+
+static stint_status take_word(const reader *r, const char *word, size_t length,
+                              int share)
 {
     bool any = false;
     for (int32_t v = 0; v < sti_graph_value_count(r->graph); v++) {
@@ -117,10 +143,27 @@ static stint_status read_word(const reader *r, const char *word, size_t length)
         if (row->role != STI_ROLE_PARAM ||
             !sti_update_word_matches(word, length, row->name))
             continue;
-        r->taken[v] = 1;
+        if (share < STI_SHARE_WHOLE && !has_channels(row))
+            return sti_fail(STINT_E_USAGE,
+                            "%s: %s has no channels to train a share of; shares are "
+                            "for weights of convolutions and dense layers",
+                            r->key, row->name);
+        r->share[v] = (uint8_t)share;
         any = true;
     }
     return any ? STINT_OK : refuse_word(r, word, length);
+}
+
+static stint_status read_word(const reader *r, const char *word, size_t length)
+{
+    const char *at = memchr(word, '@', length);
+    const size_t name = at ? (size_t)(at - word) : length;
+    const int share = at ? read_share(at + 1, length - name - 1) : STI_SHARE_WHOLE;
+    if (share == 0)
+        return sti_fail(STINT_E_USAGE,
+                        "%s: '%.*s' is no share of %.*s; 1/8, 1/4, 1/2 or 1 was wanted",
+                        r->key, (int)(length - name - 1), at + 1, (int)name, word);
+    return take_word(r, word, name, share);
 }
 
 static stint_status read_list(const reader *r, const char *list)
@@ -146,69 +189,95 @@ static stint_status read_list(const reader *r, const char *list)
     return st;
 }
 
+static stint_status add_tensor(const sti_value_row *row, int share, sti_update_set *set)
+{
+    const size_t bytes = strlen(row->name) + 1;
+    char *name = sti_alloc(bytes, "set");
+    sti_update_tensor *t = &set->tensor[set->count];
+    if (!name)
+        return STINT_E_MEMORY;
+    memcpy(name, row->name, bytes);
+    *t = (sti_update_tensor){.name = name, .share = share, .gain = (double)NAN};
+    set->count++;
+    if (share == STI_SHARE_WHOLE)
+        return STINT_OK;
+    t->axis = sti_share_axis(&row->shape);
+    t->channels = row->shape.dim[t->axis];
+    t->count = t->channels * share / STI_SHARE_WHOLE;
+    t->count = t->count > 0 ? t->count : 1;
+    t->channel = sti_alloc_array(t->count, sizeof *t->channel, "set");
+    for (int64_t i = 0; i < t->count && t->channel; i++)
+        t->channel[i] = (int32_t)i;
+    return t->channel ? STINT_OK : STINT_E_MEMORY;
+}
+
 static stint_status collect(const reader *r, sti_update_set *set)
 {
     const int32_t values = sti_graph_value_count(r->graph);
-    sti_update_set all = {.names = sti_alloc_array(values, sizeof *all.names, "set")};
-    if (!all.names)
-        return STINT_E_MEMORY;
-    for (int32_t v = 0; v < values; v++) {
-        if (!r->taken[v])
-            continue;
-        const char *name = sti_graph_value(r->graph, v)->name;
-        const size_t bytes = strlen(name) + 1;
-        char *copy = sti_alloc(bytes, "set");
-        if (!copy) {
-            sti_update_set_fini(&all);
-            return STINT_E_MEMORY;
-        }
-        memcpy(copy, name, bytes);
-        all.names[all.count++] = copy;
-    }
-    *set = all;
-    return STINT_OK;
+    sti_update_set all = {.tensor = sti_alloc_array(values, sizeof *all.tensor, "set")};
+    stint_status st = all.tensor ? STINT_OK : STINT_E_MEMORY;
+    for (int32_t v = 0; v < values && st == STINT_OK; v++)
+        if (r->share[v])
+            st = add_tensor(sti_graph_value(r->graph, v), r->share[v], &all);
+    if (st == STINT_OK)
+        *set = all;
+    else
+        sti_update_set_fini(&all);
+    return st;
 }
 
 stint_status sti_update_set_parse(const char *key, const char *list,
                                   const stint_graph *graph, sti_update_set *set)
 {
     reader r = {key, graph, sti_alloc((size_t)sti_graph_value_count(graph), "set")};
-    stint_status st = r.taken ? read_list(&r, list) : STINT_E_MEMORY;
+    stint_status st = r.share ? read_list(&r, list) : STINT_E_MEMORY;
     if (st == STINT_OK)
         st = collect(&r, set);
-    sti_free(r.taken);
+    sti_free(r.share);
     return st;
 }
 
 stint_status sti_update_set_choose(const stint_graph *graph,
-                                   bool (*takes)(void *user, const sti_value_row *row),
+                                   int (*takes)(void *user, const sti_value_row *row),
                                    void *user, sti_update_set *set)
 {
     const int32_t values = sti_graph_value_count(graph);
     reader r = {NULL, graph, sti_alloc((size_t)values, "set")};
-    if (!r.taken)
+    if (!r.share)
         return STINT_E_MEMORY;
     for (int32_t v = 0; v < values; v++) {
         const sti_value_row *row = sti_graph_value(graph, v);
-        r.taken[v] = row->role == STI_ROLE_PARAM && takes(user, row);
+        r.share[v] = row->role == STI_ROLE_PARAM ? (uint8_t)takes(user, row) : 0;
     }
     const stint_status st = collect(&r, set);
-    sti_free(r.taken);
+    sti_free(r.share);
     return st;
+}
+
+void sti_update_set_print(const sti_update_set *set, sti_text *out)
+{
+    for (int i = 0; i < set->count; i++) {
+        const sti_update_tensor *t = &set->tensor[i];
+        sti_text_printf(out, "%s%s", i ? "," : "", t->name);
+        if (t->share < STI_SHARE_WHOLE)
+            sti_text_printf(out, "@%s", share_text(t->share));
+    }
 }
 
 void sti_update_set_fini(sti_update_set *set)
 {
-    for (int i = 0; i < set->count; i++)
-        sti_free((void *)(uintptr_t)set->names[i]);
-    sti_free(set->names);
+    for (int i = 0; i < set->count; i++) {
+        sti_free((void *)(uintptr_t)set->tensor[i].name);
+        sti_free(set->tensor[i].channel);
+    }
+    sti_free(set->tensor);
     *set = (sti_update_set){.count = 0};
 }
 
-bool sti_update_set_has(const sti_update_set *set, const char *name)
+sti_update_tensor *sti_update_set_find(const sti_update_set *set, const char *name)
 {
     for (int i = 0; i < set->count; i++)
-        if (strcmp(set->names[i], name) == 0)
-            return true;
-    return false;
+        if (strcmp(set->tensor[i].name, name) == 0)
+            return &set->tensor[i];
+    return NULL;
 }

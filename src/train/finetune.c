@@ -22,6 +22,12 @@ static int count_gradients(const stint_graph *g)
     return count;
 }
 
+static double share_of(const sti_job *job, const char *name)
+{
+    const sti_update_tensor *t = sti_update_set_find(&job->inputs.update, name);
+    return t ? (double)t->share / STI_SHARE_WHOLE : 1;
+}
+
 /* Parameters that have a gradient, and what the training keeps for each. */
 static stint_status list_tensors(const sti_job *job, stint_finetune_scheme *scheme)
 {
@@ -38,7 +44,7 @@ static stint_status list_tensors(const sti_job *job, stint_finetune_scheme *sche
         stint_finetune_tensor *t = &scheme->tensors[scheme->tensor_count++];
         snprintf(t->tensor, sizeof t->tensor, "%s",
                  stint_value_name(g, output->target));
-        t->share = 1;
+        t->share = output->channel_count > 0 ? share_of(job, t->tensor) : 1;
         t->gain = (double)NAN;
         t->bytes =
             (int64_t)stint_shape_bytes(&shape) * (int64_t)(1 + job->setup.moments);

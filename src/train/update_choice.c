@@ -1,6 +1,7 @@
 #include "train/update_choice.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/fail.h"
@@ -52,23 +53,25 @@ static bool is_last(const chooser *c, const sti_value_row *row)
 
 /* Without biases, as of Llama, the scales of the normalisations are what comes nearest.
  */
-static bool takes_bias(void *user, const sti_value_row *row)
+static int takes_bias(void *user, const sti_value_row *row)
 {
     const chooser *c = user;
     const bool bias = c->shifts ? is_bias(row->name) : ends_with(row->name, ".scale");
-    return bias || is_last(c, row);
+    return bias || is_last(c, row) ? STI_SHARE_WHOLE : 0;
 }
 
-static bool takes_last(void *user, const sti_value_row *row)
+static int takes_last(void *user, const sti_value_row *row)
 {
-    return is_last(user, row);
+    return is_last(user, row) ? STI_SHARE_WHOLE : 0;
 }
 
-static bool takes_listed(void *user, const sti_value_row *row)
+static int takes_listed(void *user, const sti_value_row *row)
 {
     const chooser *c = user;
-    return sti_update_set_has(&c->listed, row->name) ||
-           (c->in->new_classifier && is_last(c, row));
+    const sti_update_tensor *t = sti_update_set_find(&c->listed, row->name);
+    if (c->in->new_classifier && is_last(c, row))
+        return STI_SHARE_WHOLE;
+    return t ? t->share : 0;
 }
 
 static stint_status chooser_init(sti_inputs *in, chooser *c)
@@ -96,6 +99,82 @@ static stint_status choose(chooser *c, const sti_update_values *update,
     return st == STINT_OK ? sti_update_set_choose(c->graph, takes_listed, c, set) : st;
 }
 
+/* ---- which channels of a share ---- */
+
+typedef struct ranked {
+    double size;
+    int32_t channel;
+} ranked;
+
+static int by_size(const void *a, const void *b)
+{
+    const ranked *x = a, *y = b;
+    if (x->size != y->size)
+        return x->size < y->size ? 1 : -1;
+    return (x->channel > y->channel) - (x->channel < y->channel);
+}
+
+static int by_number(const void *a, const void *b)
+{
+    const int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* The channels of most size, ascending. list [channels]. */
+static void keep_largest(ranked *list, sti_update_tensor *t)
+{
+    qsort(list, (size_t)t->channels, sizeof *list, by_size);
+    for (int64_t i = 0; i < t->count; i++)
+        t->channel[i] = list[i].channel;
+    qsort(t->channel, (size_t)t->count, sizeof *t->channel, by_number);
+}
+
+/* Squares of a weight's numbers by channel. */
+static void add_squares(const stint_shape *shape, int axis, const float *x,
+                        ranked *list)
+{
+    int64_t inner = 1, count = stint_shape_count(shape);
+    for (int i = axis + 1; i < shape->rank; i++)
+        inner *= shape->dim[i];
+    for (int64_t i = 0; i < count; i++)
+        list[i / inner % shape->dim[axis]].size += (double)x[i] * (double)x[i];
+}
+
+/* Channels of largest norm in the weights that training begins with. */
+static stint_status choose_channels(const sti_inputs *in, sti_update_tensor *t)
+{
+    const sti_tensor_file *f = in->start->file;
+    const sti_tensor_row *row = sti_tensor_file_find(f, t->name);
+    stint_shape shape = {.rank = row ? row->rank : 0};
+    for (int i = 0; i < shape.rank; i++)
+        shape.dim[i] = row->dim[i];
+    if (t->axis >= shape.rank || shape.dim[t->axis] != t->channels)
+        return STINT_OK; /* of a new classifier */
+    const int64_t count = stint_shape_count(&shape);
+    float *x = sti_alloc_array(count, sizeof *x, "channels");
+    ranked *list = sti_alloc_array(t->channels, sizeof *list, "channels");
+    stint_status st =
+        x && list ? sti_tensor_file_read_f32(f, row, 0, count, x) : STINT_E_MEMORY;
+    for (int64_t i = 0; i < t->channels && st == STINT_OK; i++)
+        list[i].channel = (int32_t)i;
+    if (st == STINT_OK) {
+        add_squares(&shape, t->axis, x, list);
+        keep_largest(list, t);
+    }
+    sti_free(x);
+    sti_free(list);
+    return st;
+}
+
+static stint_status choose_all_channels(sti_inputs *in)
+{
+    stint_status st = STINT_OK;
+    for (int i = 0; i < in->update.count && st == STINT_OK; i++)
+        if (in->update.tensor[i].channel)
+            st = choose_channels(in, &in->update.tensor[i]);
+    return st;
+}
+
 stint_status sti_update_choose(sti_inputs *in)
 {
     const sti_update_values *update = sti_update_section_of(in->recipe);
@@ -105,6 +184,8 @@ stint_status sti_update_choose(sti_inputs *in)
     stint_status st = chooser_init(in, &c);
     if (st == STINT_OK)
         st = choose(&c, update, &in->update);
+    if (st == STINT_OK)
+        st = choose_all_channels(in);
     if (st == STINT_OK)
         in->network.update = &in->update;
     sti_update_set_fini(&c.listed);

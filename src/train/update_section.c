@@ -26,8 +26,10 @@ static const sti_option rows[] = {
      .default_text = "",
      AT(tensors),
      .unit = "LIST",
-     .help = "of what = tensors: names of parameters, comma-separated; * stands for "
-             "any characters, dots too, and A-B for a number: h.8-11.attn.*,*.bias"},
+     .help =
+         "of what = tensors: names of parameters, comma-separated; * stands for "
+         "any characters, dots too, A-B for a number, @1/4 for a share of a weight's "
+         "input channels, those of largest norm: h.8-11.attn.*@1/2,*.bias"},
 };
 
 static void check(const stint_recipe *recipe, sti_complaints *list)
