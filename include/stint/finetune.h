@@ -25,8 +25,17 @@
 extern "C" {
 #endif
 
-/** How to fine-tune. All zero is the usual; the members are stint_train_desc's. */
+/** How to fine-tune. All zero is the usual. */
 typedef struct stint_finetune_desc {
+    /* Search for what is trained: within run.memory (0: any memory) and the two below,
+     * what gains most of the user's data, by the mean square of gradients. The recipe's
+     * `update` is not looked at then. OUT/gains.json is left, and the recipe in the out
+     * folder has the scheme as a list. */
+    bool search;
+    /* Longest step: a share of the arithmetic of one that trains everything, or
+     * seconds, which are made a share by timing that one; 0: any. */
+    double step_share, step_s;
+    /* The other members are stint_train_desc's. */
     bool resume, force;
     stint_train_progress_fn *progress;
     void (*planned)(void *user, const stint_plan_result *plan);
@@ -59,6 +68,13 @@ typedef struct stint_finetune_scheme {
     size_t peak_bytes, full_peak_bytes, smallest_bytes;
     /* SHA-256 of the weights that training begins with; "": the file has none. */
     char start_sha256[65];
+    /* With desc.search and stint_finetune_plan: the best schemes at five budgets. */
+    struct stint_finetune_budget {
+        size_t budget_bytes, peak_bytes;
+        double step_share, gain;
+        int64_t trained_parameters;
+    } budgets[5];
+    int budget_count;
 } stint_finetune_scheme;
 
 /** What a fine-tuning came to. */
@@ -90,10 +106,12 @@ STINT_API stint_status stint_finetune(const stint_recipe *recipe,
                                       const stint_finetune_desc *desc,
                                       stint_finetune_result *result_out);
 
-/** What stint_finetune() would train, and in how much; trains nothing. Of a folder in
+/** What stint_finetune() would train, and in how much; trains nothing, but gains are
+ * collected where desc (NULL: all zero) searches. Of a folder in
  * Hugging Face's layout it writes OUT/start.safetensors. The scheme is to be freed by
  * stint_finetune_scheme_fini whatever comes back. Errors as stint_finetune. */
 STINT_API stint_status stint_finetune_plan(const stint_recipe *recipe,
+                                           const stint_finetune_desc *desc,
                                            stint_finetune_scheme *scheme_out);
 
 /** Free what they point to. One that is all zero is fine; so is a second call. */

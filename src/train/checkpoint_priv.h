@@ -14,8 +14,8 @@ struct sti_saver {
     int64_t weights;      /* rows of parameters and states, */
     int64_t model;        /* of these and masks: a model file, */
     int64_t tensors;      /* of these and moments; all rows: a checkpoint */
-    /* The rows that a checkpoint holds: parameters that are not trained are the start's,
-     * and stay in its file. */
+    /* The rows that a checkpoint holds: parameters that are not trained are the
+     * start's, and stay in its file. */
     sti_tensor_row *kept;
     int64_t kept_count;
     uint8_t *frozen; /* [weights]: a row of one of these parameters */

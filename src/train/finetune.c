@@ -6,10 +6,12 @@
 #include <string.h>
 
 #include "base/fail.h"
+#include "base/file.h"
 #include "train/job.h"
 #include "train/moments.h"
 #include "train/plan_refusal.h"
 #include "train/recipe_view.h"
+#include "train/sparse.h"
 #include "train/what_fits.h"
 
 /* ---- what is trained ---- */
@@ -26,6 +28,12 @@ static double share_of(const sti_job *job, const char *name)
 {
     const sti_update_tensor *t = sti_update_set_find(&job->inputs.update, name);
     return t ? (double)t->share / STI_SHARE_WHOLE : 1;
+}
+
+static double gain_of(const sti_job *job, const char *name)
+{
+    const sti_update_tensor *t = sti_update_set_find(&job->inputs.update, name);
+    return t ? t->gain : (double)NAN;
 }
 
 /* Parameters that have a gradient, and what the training keeps for each. */
@@ -45,7 +53,7 @@ static stint_status list_tensors(const sti_job *job, stint_finetune_scheme *sche
         snprintf(t->tensor, sizeof t->tensor, "%s",
                  stint_value_name(g, output->target));
         t->share = output->channel_count > 0 ? share_of(job, t->tensor) : 1;
-        t->gain = (double)NAN;
+        t->gain = gain_of(job, t->tensor);
         t->bytes =
             (int64_t)stint_shape_bytes(&shape) * (int64_t)(1 + job->setup.moments);
     }
@@ -111,16 +119,221 @@ out:
     return st;
 }
 
+/* ---- searching ---- */
+
+static sti_sparse_desc sparse_desc(const stint_recipe *recipe,
+                                   const stint_finetune_desc *desc)
+{
+    return (sti_sparse_desc){.memory_bytes = sti_run_section_of(recipe)->memory_bytes,
+                             .step_share = desc->step_share,
+                             .step_s = desc->step_s};
+}
+
+/* The scheme as a list in the recipe, with the gains that chose its channels. */
+static stint_status write_scheme(stint_recipe *recipe, const sti_update_set *set,
+                                 const char *gains_path)
+{
+    sti_text list = {0};
+    stint_status st;
+    sti_update_set_print(set, &list);
+    STI_TRY(list.failed ? STINT_E_MEMORY : STINT_OK);
+    STI_TRY(stint_recipe_set(recipe, "update.what", "tensors"));
+    STI_TRY(stint_recipe_set(recipe, "update.tensors", list.data));
+    STI_TRY(stint_recipe_set(recipe, "update.gains", gains_path));
+out:
+    sti_text_fini(&list);
+    return st;
+}
+
+/* A finished run is not searched for again, only to be refused. */
+static stint_status check_free(const stint_finetune_desc *desc, const char *out,
+                               sti_arena *arena)
+{
+    const char *model = sti_path_join(arena, out, "model.safetensors");
+    if (!model)
+        return STINT_E_MEMORY;
+    if (desc->force || !sti_path_is_file(model))
+        return STINT_OK;
+    return sti_fail(STINT_E_USAGE,
+                    "%s holds a run already; go on with it by --resume, replace it by "
+                    "--force, or choose another folder by --out",
+                    out);
+}
+
+/* A run that goes on has its scheme already. */
+static stint_status take_scheme(stint_recipe *recipe, const char *out, sti_arena *arena)
+{
+    const char *path = sti_path_join(arena, out, "recipe.ini");
+    stint_recipe *then = NULL;
+    stint_status st;
+    if (!path)
+        return STINT_E_MEMORY;
+    STI_TRY(stint_recipe_load(path, &then));
+    const sti_update_values *update = sti_update_section_of(then);
+    if (update->what != STI_UPDATE_TENSORS || !update->tensors)
+        STI_TRY(sti_fail(STINT_E_USAGE,
+                         "%s: its run was not one whose scheme was searched for; "
+                         "resume it with the --what it had",
+                         path));
+    STI_TRY(stint_recipe_set(recipe, "update.what", "tensors"));
+    STI_TRY(stint_recipe_set(recipe, "update.tensors", update->tensors));
+    STI_TRY(
+        stint_recipe_set(recipe, "update.gains", update->gains ? update->gains : ""));
+out:
+    stint_recipe_destroy(then);
+    return st;
+}
+
+/* What a search found, until it is known that it can be run. */
+typedef struct finding {
+    sti_update_set set;
+    sti_gains gains;
+} finding;
+
+static void finding_fini(finding *f)
+{
+    sti_update_set_fini(&f->set);
+    sti_gains_fini(&f->gains);
+}
+
+static stint_status search_into(stint_recipe *recipe, const stint_finetune_desc *desc,
+                                const char *out, sti_arena *arena, finding *found)
+{
+    const sti_sparse_desc limits = sparse_desc(recipe, desc);
+    sti_sparse *sparse = NULL;
+    sti_sparse_facts facts;
+    stint_status st;
+    STI_TRY(check_free(desc, out, arena));
+    STI_TRY(sti_sparse_create(recipe, &limits, &sparse));
+    STI_TRY(sti_sparse_choose(sparse, limits.memory_bytes, &found->set, &facts));
+    sti_sparse_take_gains(sparse, &found->gains);
+    STI_TRY(write_scheme(recipe, &found->set, ""));
+out:
+    sti_sparse_destroy(sparse);
+    sti_memory_trim();
+    return st;
+}
+
+/* The gains beside the run, which chooses the channels by them. */
+static stint_status keep_gains(stint_recipe *recipe, const char *out, sti_arena *arena,
+                               const finding *found)
+{
+    const char *path = sti_path_join(arena, out, "gains.json");
+    stint_status st = path ? sti_dir_create(out) : STINT_E_MEMORY;
+    if (st == STINT_OK)
+        st = sti_gains_write(&found->gains, path);
+    return st == STINT_OK ? stint_recipe_set(recipe, "update.gains", path) : st;
+}
+
+static void list_gains(const sti_update_set *set, stint_finetune_scheme *scheme)
+{
+    for (int i = 0; i < scheme->tensor_count; i++) {
+        const sti_update_tensor *t =
+            sti_update_set_find(set, scheme->tensors[i].tensor);
+        if (t)
+            scheme->tensors[i].gain = t->gain;
+    }
+}
+
+/* The least that a search can come to is still too much. */
+static stint_status say_least(stint_status st, const finding *found)
+{
+    char why[1024];
+    if (st != STINT_E_BUDGET)
+        return st;
+    snprintf(why, sizeof why, "%s", stint_last_error());
+    return sti_fail(st, "%s; it would train %d tensor%s, of which the last is %s", why,
+                    found->set.count, found->set.count == 1 ? "" : "s",
+                    found->set.tensor[found->set.count - 1].name);
+}
+
+static stint_status search(stint_recipe *recipe, const stint_finetune_desc *desc,
+                           stint_finetune_scheme *scheme)
+{
+    sti_arena *arena = sti_arena_create("finetune");
+    const char *out =
+        arena ? sti_path_absolute(arena, sti_run_section_of(recipe)->out) : NULL;
+    finding found = {.set = {.count = 0}};
+    stint_status st = out ? STINT_OK : STINT_E_MEMORY;
+    STI_TRY(st);
+    if (desc->resume) {
+        STI_TRY(take_scheme(recipe, out, arena));
+        STI_TRY(find_scheme(recipe, scheme));
+        goto out;
+    }
+    STI_TRY(search_into(recipe, desc, out, arena, &found));
+    STI_TRY(say_least(find_scheme(recipe, scheme), &found));
+    STI_TRY(keep_gains(recipe, out, arena, &found));
+    list_gains(&found.set, scheme);
+out:
+    finding_fini(&found);
+    sti_arena_destroy(arena);
+    return st;
+}
+
+/* ---- plans of a search ---- */
+
+/* Budgets from the least to the full step's peak. */
+static stint_status list_budgets(sti_sparse *sparse, stint_finetune_scheme *scheme)
+{
+    static const double parts[5] = {0.1, 0.25, 0.5, 0.75, 1};
+    size_t least, full;
+    stint_status st = STINT_OK;
+    sti_sparse_range(sparse, &least, &full);
+    for (int i = 0; i < 5 && st == STINT_OK; i++) {
+        sti_update_set set = {.count = 0};
+        sti_sparse_facts f;
+        const size_t budget =
+            least + (size_t)(parts[i] * (double)(full > least ? full - least : 0));
+        st = sti_sparse_choose(sparse, budget, &set, &f);
+        if (st != STINT_OK)
+            break;
+        scheme->budgets[scheme->budget_count++] = (struct stint_finetune_budget){
+            budget, f.peak_bytes, f.step_share, f.gain, f.trained};
+        sti_update_set_fini(&set);
+    }
+    return st;
+}
+
+static stint_status plan_search(stint_recipe *recipe, const stint_finetune_desc *desc,
+                                stint_finetune_scheme *scheme)
+{
+    const sti_sparse_desc limits = sparse_desc(recipe, desc);
+    sti_sparse *sparse = NULL;
+    sti_update_set set = {.count = 0};
+    sti_sparse_facts facts;
+    stint_finetune_scheme budgets = {.budget_count = 0};
+    stint_status st;
+    STI_TRY(sti_sparse_create(recipe, &limits, &sparse));
+    STI_TRY(sti_sparse_choose(sparse, limits.memory_bytes, &set, &facts));
+    STI_TRY(list_budgets(sparse, &budgets));
+    sti_sparse_destroy(sparse);
+    sparse = NULL;
+    STI_TRY(write_scheme(recipe, &set, ""));
+    STI_TRY(find_scheme(recipe, scheme));
+    list_gains(&set, scheme);
+    memcpy(scheme->budgets, budgets.budgets, sizeof budgets.budgets);
+    scheme->budget_count = budgets.budget_count;
+out:
+    sti_update_set_fini(&set);
+    sti_sparse_destroy(sparse);
+    return st;
+}
+
 /* ---- the calls ---- */
 
 stint_status stint_finetune_plan(const stint_recipe *recipe,
+                                 const stint_finetune_desc *desc,
                                  stint_finetune_scheme *scheme)
 {
+    static const stint_finetune_desc plain = {0};
     stint_recipe *ready = NULL;
     *scheme = (stint_finetune_scheme){.tensor_count = 0};
     stint_status st = sti_finetune_ready(recipe, &ready);
+    desc = desc ? desc : &plain;
     if (st == STINT_OK)
-        st = find_scheme(ready, scheme);
+        st = desc->search ? plan_search(ready, desc, scheme)
+                          : find_scheme(ready, scheme);
     stint_recipe_destroy(ready);
     return st;
 }
@@ -137,7 +350,8 @@ stint_status stint_finetune(const stint_recipe *recipe, const stint_finetune_des
     *result = (stint_finetune_result){.step_s = 0};
     stint_status st;
     STI_TRY(sti_finetune_ready(recipe, &ready));
-    STI_TRY(find_scheme(ready, &result->scheme));
+    STI_TRY(desc->search ? search(ready, desc, &result->scheme)
+                         : find_scheme(ready, &result->scheme));
     sti_memory_trim();
     STI_TRY(stint_train(ready, &train, &result->train));
     if (result->train.images_per_s > 0)

@@ -1,11 +1,11 @@
 #include "train/update_choice.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/fail.h"
 #include "model/classifier.h"
+#include "train/gains.h"
 #include "train/update_section.h"
 
 /* What there is to choose from: the graph of the model that training begins with, whose
@@ -101,43 +101,15 @@ static stint_status choose(chooser *c, const sti_update_values *update,
 
 /* ---- which channels of a share ---- */
 
-typedef struct ranked {
-    double size;
-    int32_t channel;
-} ranked;
-
-static int by_size(const void *a, const void *b)
-{
-    const ranked *x = a, *y = b;
-    if (x->size != y->size)
-        return x->size < y->size ? 1 : -1;
-    return (x->channel > y->channel) - (x->channel < y->channel);
-}
-
-static int by_number(const void *a, const void *b)
-{
-    const int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
-    return (x > y) - (x < y);
-}
-
-/* The channels of most size, ascending. list [channels]. */
-static void keep_largest(ranked *list, sti_update_tensor *t)
-{
-    qsort(list, (size_t)t->channels, sizeof *list, by_size);
-    for (int64_t i = 0; i < t->count; i++)
-        t->channel[i] = list[i].channel;
-    qsort(t->channel, (size_t)t->count, sizeof *t->channel, by_number);
-}
-
 /* Squares of a weight's numbers by channel. */
 static void add_squares(const stint_shape *shape, int axis, const float *x,
-                        ranked *list)
+                        double *size)
 {
     int64_t inner = 1, count = stint_shape_count(shape);
     for (int i = axis + 1; i < shape->rank; i++)
         inner *= shape->dim[i];
     for (int64_t i = 0; i < count; i++)
-        list[i / inner % shape->dim[axis]].size += (double)x[i] * (double)x[i];
+        size[i / inner % shape->dim[axis]] += (double)x[i] * (double)x[i];
 }
 
 /* Channels of largest norm in the weights that training begins with. */
@@ -152,17 +124,15 @@ static stint_status choose_channels(const sti_inputs *in, sti_update_tensor *t)
         return STINT_OK; /* of a new classifier */
     const int64_t count = stint_shape_count(&shape);
     float *x = sti_alloc_array(count, sizeof *x, "channels");
-    ranked *list = sti_alloc_array(t->channels, sizeof *list, "channels");
+    double *size = sti_alloc_array(t->channels, sizeof *size, "channels");
     stint_status st =
-        x && list ? sti_tensor_file_read_f32(f, row, 0, count, x) : STINT_E_MEMORY;
-    for (int64_t i = 0; i < t->channels && st == STINT_OK; i++)
-        list[i].channel = (int32_t)i;
+        x && size ? sti_tensor_file_read_f32(f, row, 0, count, x) : STINT_E_MEMORY;
     if (st == STINT_OK) {
-        add_squares(&shape, t->axis, x, list);
-        keep_largest(list, t);
+        add_squares(&shape, t->axis, x, size);
+        st = sti_channels_of_most(size, t->channels, t->count, t->channel);
     }
     sti_free(x);
-    sti_free(list);
+    sti_free(size);
     return st;
 }
 
@@ -172,6 +142,19 @@ static stint_status choose_all_channels(sti_inputs *in)
     for (int i = 0; i < in->update.count && st == STINT_OK; i++)
         if (in->update.tensor[i].channel)
             st = choose_channels(in, &in->update.tensor[i]);
+    return st;
+}
+
+/* By the gains of a file; those that it does not have stay chosen by their norm. */
+static stint_status apply_file(sti_inputs *in, const char *path)
+{
+    sti_gains gains = {.count = 0};
+    stint_status st = sti_gains_read(path, &gains);
+    if (st == STINT_OK)
+        st = sti_gains_check(&gains, path, in->start);
+    if (st == STINT_OK)
+        st = sti_gains_apply(&gains, &in->update);
+    sti_gains_fini(&gains);
     return st;
 }
 
@@ -186,6 +169,8 @@ stint_status sti_update_choose(sti_inputs *in)
         st = choose(&c, update, &in->update);
     if (st == STINT_OK)
         st = choose_all_channels(in);
+    if (st == STINT_OK && update->gains)
+        st = apply_file(in, update->gains);
     if (st == STINT_OK)
         in->network.update = &in->update;
     sti_update_set_fini(&c.listed);

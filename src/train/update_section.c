@@ -30,6 +30,16 @@ static const sti_option rows[] = {
          "of what = tensors: names of parameters, comma-separated; * stands for "
          "any characters, dots too, A-B for a number, @1/4 for a share of a weight's "
          "input channels, those of largest norm: h.8-11.attn.*@1/2,*.bias"},
+    {.name = "gains",
+     .type = STI_OPTION_PATH,
+     STI_OPTION_NO_BOUND,
+     .default_text = "",
+     AT(gains),
+     .local = true,
+     .unit = "FILE",
+     .help =
+         "gains.json of stint finetune, by which the channels of shares are chosen, "
+         "in the place of norms"},
 };
 
 static void check(const stint_recipe *recipe, sti_complaints *list)

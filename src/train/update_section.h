@@ -14,6 +14,7 @@ enum {
 
 typedef struct sti_update_values {
     int what;
+    const char *gains; /* a gains.json, which chooses channels of shares; NULL: norms */
     const char *tensors; /* of STI_UPDATE_TENSORS: see model/update_set.h; NULL: none */
 } sti_update_values;
 
