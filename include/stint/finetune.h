@@ -46,7 +46,7 @@ typedef struct stint_finetune_desc {
 typedef struct stint_finetune_tensor {
     /* Its name in the model file, NUL-terminated. */
     char tensor[128];
-    /* Of its input channels, those that are trained; 1: all. */
+    /* Part of its input channels that is trained; 1: all. */
     double share;
     /* Mean square of its gradient, summed over what is trained; NaN: not measured. */
     double gain;
@@ -68,18 +68,25 @@ typedef struct stint_finetune_scheme {
     size_t peak_bytes, full_peak_bytes, smallest_bytes;
     /* SHA-256 of the weights that training begins with; "": the file has none. */
     char start_sha256[65];
-    /* With desc.search and stint_finetune_plan: the best schemes at five budgets. */
+    /* With desc.search and stint_finetune_plan: the best schemes at five budgets, from
+     * a tenth of the way between the least and a full training to the latter. */
     struct stint_finetune_budget {
+        /* Asked for, and planned for the scheme. */
         size_t budget_bytes, peak_bytes;
+        /* As above; the sum of the gains of what is trained. */
         double step_share, gain;
+        /* Numbers that are trained. */
         int64_t trained_parameters;
     } budgets[5];
+    /* 5, or 0: there was no search. */
     int budget_count;
 } stint_finetune_scheme;
 
 /** What a fine-tuning came to. */
 typedef struct stint_finetune_result {
+    /* As of stint_train(). */
     stint_train_result train;
+    /* What was trained. */
     stint_finetune_scheme scheme;
     /* Seconds of a training step, loading included. */
     double step_s;

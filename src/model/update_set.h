@@ -20,7 +20,7 @@ typedef struct sti_update_tensor {
     int share; /* 1, 2, 4 or 8 eighths */
     int axis;  /* that channels are counted on, with a share below 8 */
     int64_t channels;
-    /* Of these, count are trained: which, is filled in by who knows the weights. */
+    /* Those that are trained: which, is filled in by who knows the weights. */
     int64_t count;
     int32_t *channel; /* [count], 64-byte aligned; NULL: all, with share 8 */
     double gain;      /* NaN: not known */

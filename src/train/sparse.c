@@ -17,6 +17,9 @@ enum {
     TIMED_STEPS = 3
 };
 
+/* What a search leaves in the process, as the run's own plan will count it. */
+#define LEFT_BYTES ((size_t)256 << 10)
+
 static const int eighths[SHARES] = {0, 1, 2, 4, STI_SHARE_WHOLE};
 
 /* A weight that may be trained, and where it stands among the parameters. */
@@ -184,6 +187,7 @@ static stint_status measure(sti_sparse *s, const sti_update_set *set,
     job->inputs.network.update = set;
     STI_TRY(sti_setup_build(&job->setup));
     STI_TRY(sti_step_peak_with(&job->setup, NULL, 0, &facts->peak_bytes));
+    facts->peak_bytes += LEFT_BYTES;
     facts->step_share = sti_network_step_flop(&job->setup.train) / s->full_flop;
     facts->trained = sti_network_trained(&job->setup.train);
 out:

@@ -88,6 +88,42 @@ run 0 train base.ini -o other --seed 2 -q
 run 2 finetune other --data three --batch 12 --shards 2 $list -o stop --steps 12 --set schedule.name=constant --resume
 says err "give that run's model"
 
+# A share of a weight saves a slice of the layer's input, and nothing else changes.
+run 0 $tune --tensors 'layer3.0.conv2.weight@1/4' -o share --json -q
+json '[(t["tensor"], t["share"]) for t in j["scheme"]] == [("layer3.0.conv2.weight", 0.25), ("fc.weight", 1), ("fc.bias", 1)]'
+json 'j["scheme"][0]["bytes"] == 2 * 4 * 9 * 16 * 64'
+run 0 plan share/recipe.ini --tensors
+says out "take_channels"
+
+# A search: three budgets have three schemes, less budget has no more gain, and no run is
+# above its budget, gains included.
+run 0 $tune --what sparse --plan --json
+json 'len(j["budgets"]) == 5 and len({b["gain"] for b in j["budgets"]}) >= 3'
+json 'all(a["gain"] <= b["gain"] for a, b in zip(j["budgets"], j["budgets"][1:]))'
+json 'all(b["planned_peak_bytes"] <= b["budget_bytes"] for b in j["budgets"])'
+json 'all(t["gain"] >= 0 for t in j["scheme"])'
+budget=$(python3 -c 'import json; print(json.load(open("out"))["budgets"][2]["budget_bytes"] + 200000)')
+run 0 $tune --memory "$budget" -o sparse -j 2 --json -q
+json 'j["trained_parameters"] < j["parameters"]'
+if grep -q '^STINT_SANITIZE:.*=$' "$STINT_BUILD/CMakeCache.txt"; then
+    json "j['peak_rss_bytes'] is None or j['peak_rss_bytes'] <= $budget"
+fi
+want=$(sha)
+run 0 $tune --memory "$budget" -o sparse1 -j 1 --json -q
+[ "$(sha)" = "$want" ] || fail "-j 1 finds another scheme"
+grep -h '^tensors' sparse/recipe.ini sparse1/recipe.ini | sort -u | wc -l | grep -qx 1 ||
+    fail "-j 1 finds another list"
+run 0 train sparse/recipe.ini -o sparse2 --json -q
+[ "$(sha)" = "$want" ] || fail "the recipe of a search has other bits"
+run 2 $tune --memory "$budget" -o sparse -q
+
+head -c 300 sparse/gains.json >short.json
+run 4 train sparse/recipe.ini -o none --set update.gains=short.json
+run 4 train sparse/recipe.ini -o none --start other --set update.gains=sparse/gains.json
+says err "is of weights of SHA-256"
+run 0 $tune --step-time 0.5x -o timed --json -q
+json 'j["step_share"] <= 0.5'
+
 # Refused, with nothing written.
 run 0 $tune --what last --plan
 says out "parameters trained, in 2 tensors"
@@ -95,13 +131,21 @@ run 2 $tune --tensors 'layer3.0.conv2.wieght' -o none
 says err "did you mean 'layer3.0.conv2.weight'?"
 run 2 $tune --what bias --tensors fc.bias -o none
 run 2 $tune --what tensors -o none
+run 2 $tune --what bias --step-time 0.5x -o none
+run 2 $tune --step-time soon -o none
+run 3 $tune --step-time 0.1x -o none
+says err "the classifier alone"
+run 2 $tune --tensors 'layer3.0.conv2.weight@1/3' -o none
+says err "1/8, 1/4, 1/2 or 1 was wanted"
 run 2 $tune --what some -o none
 run 2 finetune base -o none
 says err "--data"
 run 2 $tune -o base
 says err "written over by its own answer"
 run 3 $tune --what last --memory 5M -o none
-for flag in "--step-time 0.6x" "--gains fisher" "--rank 8" "--frozen int8" "--window 8"; do
+run 3 $tune --memory 5M -o none
+says err "it would train 2 tensors, of which the last is fc.bias"
+for flag in "--gains measured" "--rank 8" "--alpha 16" "--frozen int8" "--window 8"; do
     # shellcheck disable=SC2086
     run 8 $tune $flag -o none
 done

@@ -10,7 +10,7 @@ PATH=$work/bin:$PATH
 [ "$(wc -l <script)" -gt 40 ] || fail "few commands found in finetune.md"
 bash script >"$work/out" 2>"$work/err" || fail "a command failed: $(tail -5 "$work/err")"
 says out "parameters trained, in"
-for run in digits capitals cats dogs dogs2; do
+for run in digits capitals small cats dogs dogs2; do
     [ -s "runs/$run/report.html" ] || fail "runs/$run/report.html is missing"
 done
 "$STINT" info runs/capitals --json >"$work/out" || fail "no model"
