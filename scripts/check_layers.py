@@ -45,6 +45,7 @@ PUBLIC = {
     "net": "net",
     "train": "train",
     "session": "train",
+    "finetune": "train",
     "play": "play",
     "store": "store",
     "infer": "infer",

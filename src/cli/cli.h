@@ -69,8 +69,10 @@ typedef struct sti_cli_command {
     bool recipe;                    /* takes the recipe's rows before its own, and a
                                        recipe as its first operand; with min_operands 0
                                        a built-in one is chosen where none is given */
-    bool of_model; /* that recipe is a model's own, to shrink it by: the first operand
-                      is MODEL, and few of the recipe's rows are flags */
+    /* That recipe is made from a model by this call (NULL: it is a file), and the first
+     * operand is MODEL; few of its rows are flags then, "section.name", NULL-ended. */
+    stint_status (*of_model)(const char *path, stint_recipe **recipe_out);
+    const char *const *model_flags;
     const sti_cli_absent *absent; /* flags it does not have; NULL: none expected */
     const sti_option *rows;
     int row_count;

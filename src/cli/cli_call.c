@@ -29,15 +29,15 @@ static size_t recipe_bytes(const sti_cli_command *command)
     return command->recipe ? sti_recipe_table_get()->bytes : 0;
 }
 
-/* Does this row of a recipe have its flag in a command that shrinks a model? Of the
- * rest, which are about a training from new weights, --set sets what is wanted. */
-static bool is_flag_of_model(const sti_option *row)
+/* Does this row of a recipe have a flag in a command that begins with a model? Of the
+ * rest --set sets what is wanted. */
+static bool is_flag_of_model(const sti_cli_command *command, const sti_option *row)
 {
-    static const char *const keys[] = {"path", "seed",    "scheme",
-                                       "out",  "threads", "memory"};
-    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
-        if (strcmp(row->name, keys[i]) == 0)
-            return row->flag;
+    const size_t section = strlen(row->section);
+    for (const char *const *f = command->model_flags; *f; f++)
+        if (strncmp(*f, row->section, section) == 0 && (*f)[section] == '.' &&
+            strcmp(*f + section + 1, row->name) == 0)
+            return true;
     return false;
 }
 
@@ -53,7 +53,7 @@ const sti_option *sti_cli_rows(const sti_cli_command *command, sti_arena *arena,
     for (int i = 0; i < recipe_rows; i++) {
         rows[i] = recipe->row[i];
         if (command->of_model)
-            rows[i].flag = is_flag_of_model(&rows[i]);
+            rows[i].flag = is_flag_of_model(command, &rows[i]);
     }
     for (int i = 0; i < command->row_count; i++) {
         rows[recipe_rows + i] = command->rows[i];

@@ -61,7 +61,7 @@ static stint_status choose(sti_cli_call *call)
 static stint_status load_model(sti_cli_call *call)
 {
     call->recipe_name = call->operands[0];
-    return stint_shrink_recipe(call->operands[0], &call->recipe);
+    return call->command->of_model(call->operands[0], &call->recipe);
 }
 
 stint_status sti_cli_open_recipe(sti_cli_call *call)

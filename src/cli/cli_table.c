@@ -7,6 +7,7 @@
     X(train) \
     X(eval) \
     X(run) \
+    X(finetune) \
     X(shrink) \
     X(serve) \
     X(plan) \

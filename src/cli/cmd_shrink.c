@@ -403,6 +403,11 @@ static stint_status shrink_run(sti_cli_call *call)
     return st;
 }
 
+/* The recipe's other keys are about a training from new weights. */
+static const char *const flags[] = {"data.path", "train.seed",  "shrink.scheme",
+                                    "run.out",   "run.threads", "run.memory",
+                                    NULL};
+
 const sti_cli_command sti_cmd_shrink = {
     .name = "shrink",
     .summary = "make a trained model as small or as fast as you ask",
@@ -420,7 +425,8 @@ const sti_cli_command sti_cmd_shrink = {
     .min_operands = 1,
     .max_operands = 1,
     .recipe = true,
-    .of_model = true,
+    .of_model = stint_shrink_recipe,
+    .model_flags = flags,
     STI_CLI_ARGS(shrink_rows, shrink_args),
     .run = shrink_run,
 };

@@ -76,6 +76,11 @@ bool sti_graph_sampled(const stint_graph *graph)
     return graph->sampled;
 }
 
+void sti_graph_freeze(stint_graph *graph, stint_value param)
+{
+    graph->value[param]->frozen = true;
+}
+
 void sti_graph_set_spread(stint_graph *graph, stint_value mean, stint_value spread)
 {
     graph->value[mean]->drawn = graph->value[spread]->drawn = true;
@@ -476,6 +481,14 @@ stint_value sti_graph_add(stint_graph *graph, const sti_op *op, const void *attr
 
 /* ---- outputs ---- */
 
+stint_shape sti_graph_output_shape(const stint_graph *graph, const sti_output *output)
+{
+    stint_shape shape = graph->value[output->target]->shape;
+    if (output->channel_count > 0)
+        shape.dim[output->channel_axis] = output->channel_count;
+    return shape;
+}
+
 static stint_status check_output(const stint_graph *graph, const sti_output *output)
 {
     const sti_value_row *row = sti_graph_value(graph, output->value);
@@ -495,7 +508,8 @@ static stint_status check_output(const stint_graph *graph, const sti_output *out
     if (!target || target->role != wanted)
         return sti_fail(STINT_E_BUG, "output %s: its target is no %s", output->name,
                         role_name(wanted));
-    if (!sti_shape_equal(&row->shape, &target->shape))
+    const stint_shape wants = sti_graph_output_shape(graph, output);
+    if (!sti_shape_equal(&row->shape, &wants))
         return sti_fail(STINT_E_BUG, "output %s: shape %s, but %s has %s", output->name,
                         sti_shape_text(&row->shape), target->name,
                         sti_shape_text(&target->shape));

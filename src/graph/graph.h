@@ -146,6 +146,9 @@ typedef struct sti_value_row {
      * that is drawn, which no decay pulls at; and of a mean its spread, else 0. */
     bool drawn;
     stint_value spread;
+    /* ROLE_PARAM that training leaves as it is: no gradient is made of it. It keeps its
+     * place among the parameters, where evaluation and model files look for it. */
+    bool frozen;
     const void *data; /* ROLE_CONSTANT: 64-byte aligned */
 } sti_value_row;
 
@@ -163,6 +166,11 @@ typedef struct sti_output {
     stint_value value, target;
     const char *name;
     float momentum; /* STATE: new = (1 - momentum) old + momentum (mean over shards) */
+    /* GRADIENT of some channels of the target alone: which of them on this axis. Count
+     * 0: all. The list is borrowed, and must outlive the graph and its copies. */
+    const int32_t *channels;
+    int64_t channel_count;
+    int channel_axis;
 } sti_output;
 
 /* Append a node; returns its first output (the others follow consecutively) or -1 with
@@ -190,6 +198,8 @@ int32_t sti_graph_output_count(const stint_graph *graph);
 /* A matrix of a convolution or dense layer, trained or FIXED: what pruning and
  * quantising are about. */
 bool sti_graph_is_weight(const sti_value_row *row);
+/* What shape the value of a gradient or state has, by its target. */
+stint_shape sti_graph_output_shape(const stint_graph *graph, const sti_output *output);
 /* A pass may change values in place. */
 sti_output *sti_graph_outputs(const stint_graph *graph);
 void sti_graph_set_name(stint_graph *graph, stint_value value, const char *name);
@@ -227,6 +237,8 @@ static inline bool sti_graph_is_spread(const sti_value_row *row)
  * step (sti_step.seed, .step) is another network, the same for all images. */
 void sti_graph_sample(stint_graph *graph);
 bool sti_graph_sampled(const stint_graph *graph);
+/* This parameter is not trained; see sti_value_row.frozen. */
+void sti_graph_freeze(stint_graph *graph, stint_value param);
 /* Two parameters are the mean and the spread of one weight. */
 void sti_graph_set_spread(stint_graph *graph, stint_value mean, stint_value spread);
 /* Nodes appended from now on are marked as backward (and get `scope`), until NULL. */

@@ -135,8 +135,9 @@ static stint_status verify_results(const verifier *v)
         if (output->kind != STI_OUTPUT_GRADIENT && output->kind != STI_OUTPUT_STATE)
             continue;
         const sti_value_row *target = sti_graph_value(v->graph, output->target);
-        if (!target ||
-            !sti_shape_equal(&target->shape, &v->graph->value[output->value]->shape))
+        const stint_shape wants = target ? sti_graph_output_shape(v->graph, output)
+                                         : (stint_shape){.rank = 0};
+        if (!target || !sti_shape_equal(&wants, &v->graph->value[output->value]->shape))
             return sti_fail(STINT_E_BUG, "graph: output %s and its target differ",
                             output->name);
     }

@@ -227,6 +227,15 @@ static stint_status add_bayes(const sti_network_desc *desc, stint_mode mode,
     return sti_pass_bayes(g, &bayes, mode == STINT_TRAIN || desc->sampled);
 }
 
+static bool is_in_set(const void *user, const sti_value_row *param,
+                      sti_train_share *share)
+{
+    const sti_update_tensor *t = sti_update_set_find(user, param->name);
+    if (t)
+        *share = (sti_train_share){t->channel, t->count};
+    return t != NULL;
+}
+
 /* Gradients of the loss, or of loss and divergence, whose runs are added up. */
 static stint_status append_gradients(const sti_network_desc *desc, sti_network *net)
 {
@@ -239,7 +248,9 @@ static stint_status append_gradients(const sti_network_desc *desc, sti_network *
         st = sti_pass_bayes_loss(g, &desc->bayes, objective, &objective);
     }
     if (st == STINT_OK)
-        st = sti_pass_train(g, objective);
+        st = sti_pass_train(g, objective,
+                            desc->update ? &(sti_train_set){is_in_set, desc->update}
+                                         : NULL);
     return st == STINT_OK && net->adds ? sti_pass_noise_again(g, NULL) : st;
 }
 
@@ -366,20 +377,42 @@ int64_t sti_network_parameters(const sti_network *network)
     return count;
 }
 
-double sti_network_forward_flop(const sti_network *network)
+int64_t sti_network_trained(const sti_network *network)
+{
+    int64_t count = 0;
+    for (int32_t i = 0; i < sti_graph_output_count(network->graph); i++) {
+        const sti_output *output = &sti_graph_outputs(network->graph)[i];
+        const stint_shape shape = stint_value_shape(network->graph, output->value);
+        if (output->kind == STI_OUTPUT_GRADIENT)
+            count += stint_shape_count(&shape);
+    }
+    return count;
+}
+
+static double count_flop(const stint_graph *g, bool forward)
 {
     double flop = 0;
-    const stint_graph *g = network->graph;
     for (int32_t n = 0; n < sti_graph_node_count(g); n++) {
         const sti_node *node = sti_graph_node(g, n);
-        if (node->backward || (node->op->flags & STI_OP_VIEW) || node->n_out == 0)
+        if ((forward && node->backward) || (node->op->flags & STI_OP_VIEW) ||
+            node->n_out == 0)
             continue;
         if (node->op->cost)
             flop += node->op->cost(g, node).flop;
         else
             flop += (double)stint_shape_count(&sti_graph_value(g, node->out[0])->shape);
     }
-    return flop / (double)network->images;
+    return flop;
+}
+
+double sti_network_forward_flop(const sti_network *network)
+{
+    return count_flop(network->graph, true) / (double)network->images;
+}
+
+double sti_network_step_flop(const sti_network *network)
+{
+    return count_flop(network->graph, false);
 }
 
 stint_status sti_network_each(const sti_network *network, sti_role role,

@@ -4,6 +4,7 @@
 #define STI_MODEL_NETWORK_H
 
 #include "base/team.h"
+#include "model/update_set.h"
 #include "pass/pass.h"
 #include "plan/plan.h"
 #include "stint/model.h"
@@ -51,6 +52,7 @@ typedef struct sti_network_desc {
     bool squares;               /* in training: |gradient|^2 is a metric */
     bool class_weights; /* in training: images count by the input of that name */
     sti_loss_desc loss; /* in training, of images */
+    const sti_update_set *update; /* in training: what is trained; NULL: all of it */
     const sti_network_weights *constant; /* EVAL, not bf16; NULL: weights come later */
 } sti_network_desc;
 
@@ -91,8 +93,12 @@ void sti_network_fini(sti_network *network); /* a zeroed one is fine */
 #define STI_REFERENCE_SCOPE "reference"
 
 int64_t sti_network_parameters(const sti_network *network);
+/* How many of these training changes. */
+int64_t sti_network_trained(const sti_network *network);
 /* Arithmetic of the forward pass of one image. */
 double sti_network_forward_flop(const sti_network *network);
+/* Arithmetic of a whole run of a training network. */
+double sti_network_step_flop(const sti_network *network);
 /* Do two networks keep parameters and states at the same places? STINT_E_BUG if not. */
 stint_status sti_network_agree(const sti_network *a, const sti_network *b);
 

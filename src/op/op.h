@@ -24,6 +24,9 @@ typedef struct sti_conv2d_attr {
     int64_t winograd; /* 1: by minimal filtering where the shape fits
                          (kernel/conv/conv.h) */
 } sti_conv2d_attr;
+/* x [.., c] f32 and a list [n] i32 of channels: x of these alone. */
+extern const sti_op sti_op_take_channels;
+
 /* Its gradients: grad_x of (dy, w), grad_w of (x, dy); `height` and `width` are those
  * of the result. Output 1 of grad_w (optional) is [co], the sums of dy^2. */
 typedef struct sti_conv2d_grad_attr {

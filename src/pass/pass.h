@@ -14,9 +14,33 @@ stint_status sti_pass_gradient(stint_graph *graph, stint_value loss,
                                const stint_value *of, int count,
                                stint_value *gradients_out);
 
-/* Gradients of every param as GRADIENT outputs; each output has a value of its own, so
- * a plan can place it in the shard's result block. */
-stint_status sti_pass_train(stint_graph *graph, stint_value loss);
+/* Some channels of a weight; count 0: all. The list is borrowed: it must outlive the
+ * graph and its copies, and be 64-byte aligned. */
+typedef struct sti_train_share {
+    const int32_t *channels; /* [count], ascending */
+    int64_t count;
+} sti_train_share;
+
+/* Which parameters are trained, and how much of each; `trains` NULL: all of all. */
+typedef struct sti_train_set {
+    bool (*trains)(const void *user, const sti_value_row *param,
+                   sti_train_share *share_out);
+    const void *user;
+} sti_train_set;
+
+/* The axis of a weight that shares are counted on: input channels, of a depthwise
+ * convolution (and of one of a single input channel) output channels; -1: it has none.
+ */
+int sti_share_axis(const stint_shape *weight);
+
+/* Gradients of every param of the set (NULL: of all) as GRADIENT outputs; each output
+ * has a value of its own, so a plan can place it in the shard's result block. What is
+ * not in the set is frozen before gradients are made, so that nothing below the lowest
+ * trained parameter runs backward. STINT_E_INPUT: the set is empty, or no gradient
+ * reaches any of it; STINT_E_UNSUPPORTED: an operator above the lowest of them has no
+ * gradient, or a share is asked of a parameter that has none (shares.c). */
+stint_status sti_pass_train(stint_graph *graph, stint_value loss,
+                            const sti_train_set *set);
 
 /* What a pass did: one line for the log. */
 typedef struct sti_pass_note {

@@ -34,4 +34,10 @@ void sti_pass_contents(const stint_graph *graph, stint_value *content);
 void sti_pass_note_set(sti_pass_note *note, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
+/* The gradient of some channels of a weight, from that of all of it (shares.c); then
+ * the slices that it reads to their places. */
+stint_status sti_pass_share(stint_graph *graph, stint_value param, stint_value gradient,
+                            const sti_train_share *share, stint_value *slice_out);
+stint_status sti_pass_place_shares(stint_graph *graph);
+
 #endif

@@ -1,53 +1,118 @@
-/* From a loss to what a training step must give: one gradient a parameter. */
+/* From a loss to what a training step must give: one gradient a parameter that is
+ * trained. */
+#include "base/fail.h"
 #include "op/op.h"
 #include "pass/pass_priv.h"
 
-static int collect_params(const stint_graph *graph, stint_value *params)
+/* Parameters with their gradients, and how much of each is trained. */
+typedef struct trained {
+    stint_value *param, *gradient;
+    sti_train_share *share;
+    int count;
+} trained;
+
+/* Params of the set; the others are frozen. */
+static void collect_params(stint_graph *graph, const sti_train_set *set, trained *t)
 {
-    int count = 0;
-    for (int32_t v = 0; v < sti_graph_value_count(graph); v++)
-        if (sti_graph_value(graph, v)->role == STI_ROLE_PARAM)
-            params[count++] = v;
-    return count;
+    for (int32_t v = 0; v < sti_graph_value_count(graph); v++) {
+        const sti_value_row *row = sti_graph_value(graph, v);
+        sti_train_share share = {.count = 0};
+        if (row->role != STI_ROLE_PARAM)
+            continue;
+        if (set && set->trains && !set->trains(set->user, row, &share)) {
+            sti_graph_freeze(graph, v);
+            continue;
+        }
+        t->share[t->count] = share;
+        t->param[t->count++] = v;
+    }
+}
+
+/* A part of the parameters that nothing would come of is a mistake. */
+static stint_status check_reached(const stint_graph *graph, const sti_train_set *set,
+                                  const trained *t)
+{
+    if (!set || !set->trains)
+        return STINT_OK;
+    for (int i = 0; i < t->count; i++)
+        if (t->gradient[i] >= 0)
+            return STINT_OK;
+    return t->count == 0
+               ? sti_fail(STINT_E_INPUT, "nothing is trained: no parameter is chosen")
+               : sti_fail(STINT_E_INPUT,
+                          "nothing is trained: the loss depends on none of the %d "
+                          "parameters that are chosen, such as %s",
+                          t->count, stint_value_name(graph, t->param[0]));
+}
+
+/* Gradients of shares in the place of those of whole weights. */
+static stint_status cut_shares(stint_graph *graph, trained *t)
+{
+    stint_status st = STINT_OK;
+    bool any = false;
+    for (int i = 0; i < t->count && st == STINT_OK; i++) {
+        if (t->share[i].count == 0 || t->gradient[i] < 0)
+            continue;
+        st = sti_pass_share(graph, t->param[i], t->gradient[i], &t->share[i],
+                            &t->gradient[i]);
+        any = true;
+    }
+    return st == STINT_OK && any ? sti_pass_place_shares(graph) : st;
 }
 
 /* Where no gradient flows the result is zero: the shard tree sums it all the same. */
-static void add_outputs(stint_graph *graph, const stint_value *params,
-                        const stint_value *gradients, int count)
+static void add_outputs(stint_graph *graph, const trained *t)
 {
-    for (int i = 0; i < count; i++) {
-        const sti_value_row *row = sti_graph_value(graph, params[i]);
-        stint_value value = gradients[i];
-        if (value < 0)
-            value = sti_op_fill(graph, &row->shape, 0.0f);
-        sti_graph_output(graph, &(sti_output){.kind = STI_OUTPUT_GRADIENT,
-                                              .value = value,
-                                              .target = params[i],
-                                              .name = row->name});
+    for (int i = 0; i < t->count; i++) {
+        const sti_value_row *row = sti_graph_value(graph, t->param[i]);
+        sti_output output = {.kind = STI_OUTPUT_GRADIENT,
+                             .value = t->gradient[i],
+                             .target = t->param[i],
+                             .name = row->name,
+                             .channels = t->share[i].channels,
+                             .channel_count = t->share[i].count,
+                             .channel_axis = sti_share_axis(&row->shape)};
+        const stint_shape shape = sti_graph_output_shape(graph, &output);
+        if (output.value < 0)
+            output.value = sti_op_fill(graph, &shape, 0.0f);
+        sti_graph_output(graph, &output);
     }
 }
 
-stint_status sti_pass_train(stint_graph *graph, stint_value loss)
+static stint_status append(stint_graph *graph, stint_value loss,
+                           const sti_train_set *set, trained *t)
 {
-    int32_t values = sti_graph_value_count(graph);
-    stint_value *params = sti_alloc_array(values, sizeof *params, "pass.train");
-    stint_value *gradients = sti_alloc_array(values, sizeof *gradients, "pass.train");
-    stint_status status = STINT_E_MEMORY;
+    stint_status st;
+    collect_params(graph, set, t);
+    st = sti_pass_gradient(graph, loss, t->param, t->count, t->gradient);
+    if (st == STINT_E_UNSUPPORTED && t->count > 0)
+        return sti_fail_context(st, "training %s and what lies above it",
+                                stint_value_name(graph, t->param[0]));
+    if (st == STINT_OK)
+        st = check_reached(graph, set, t);
+    if (st == STINT_OK)
+        st = cut_shares(graph, t);
+    if (st != STINT_OK)
+        return st;
+    add_outputs(graph, t);
+    st = sti_graph_status(graph);
+    return st == STINT_OK ? sti_pass_own_outputs(graph, NULL) : st;
+}
 
-    if (!params || !gradients)
-        goto done;
-    int count = collect_params(graph, params);
-    status = sti_pass_gradient(graph, loss, params, count, gradients);
-    if (status == STINT_OK) {
-        add_outputs(graph, params, gradients, count);
-        status = sti_graph_status(graph);
-    }
-    if (status == STINT_OK)
-        status = sti_pass_own_outputs(graph, NULL);
-done:
-    sti_free(params);
-    sti_free(gradients);
-    return status;
+stint_status sti_pass_train(stint_graph *graph, stint_value loss,
+                            const sti_train_set *set)
+{
+    const int32_t values = sti_graph_value_count(graph);
+    trained t = {.param = sti_alloc_array(values, sizeof *t.param, "pass.train"),
+                 .gradient = sti_alloc_array(values, sizeof *t.gradient, "pass.train"),
+                 .share = sti_alloc_array(values, sizeof *t.share, "pass.train")};
+    const stint_status st = t.param && t.gradient && t.share
+                                ? append(graph, loss, set, &t)
+                                : STINT_E_MEMORY;
+    sti_free(t.param);
+    sti_free(t.gradient);
+    sti_free(t.share);
+    return st;
 }
 
 /* Copy at the end of the graph, with the scope of what it copies. */

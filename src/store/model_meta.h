@@ -32,6 +32,7 @@
 #define STI_META_START     "start_sha256" /* weights of the model begun with */
 #define STI_META_REFERENCE "reference_sha256"
 /* In checkpoints alone. */
+#define STI_META_FROZEN     "frozen_sha256" /* of parameters that are not in the file */
 #define STI_META_CHECKPOINT "checkpoint_sha256" /* of all else in the file */
 /* Images alone have it: sti_data_measured_hash of those trained on, and of those held
  * out where train.select looks at them. Older builds wrote none. */

@@ -8,6 +8,7 @@
 #include "data/tokenizer.h"
 #include "store/model_file.h"
 #include "train/checkpoint_priv.h"
+#include "train/moments.h"
 #include "train/prune.h"
 
 /* ---- what to write ---- */
@@ -117,6 +118,63 @@ static stint_status collect_shrink(sti_saver *s)
     return st;
 }
 
+/* Moments of what is trained, of the shapes of its gradients. */
+static stint_status collect_moments(sti_saver *s, const char *prefix, const char *block)
+{
+    const sti_network *net = &s->job->setup.train;
+    for (int32_t i = 0; i < sti_graph_output_count(net->graph); i++) {
+        const sti_output *output = &sti_graph_outputs(net->graph)[i];
+        if (output->kind != STI_OUTPUT_GRADIENT)
+            continue;
+        const stint_shape shape = stint_value_shape(net->graph, output->value);
+        sti_tensor_row row = {
+            .name = sti_arena_printf(s->arena, "%s%s", prefix,
+                                     stint_value_name(net->graph, output->target)),
+            .type = STI_TENSOR_F32,
+            .rank = shape.rank,
+            .bytes = stint_shape_bytes(&shape),
+            .data = block + sti_moment_offset(net, output->target)};
+        if (!row.name)
+            return STINT_E_MEMORY;
+        memcpy(row.dim, shape.dim, sizeof shape.dim);
+        sti_tensor_list_add(&s->list, &row);
+    }
+    return STINT_OK;
+}
+
+/* What of all this is for a checkpoint. */
+static stint_status choose_kept(sti_saver *s)
+{
+    const stint_graph *g = s->job->setup.train.graph;
+    int64_t row = 0;
+    s->kept = sti_arena_alloc(s->arena, (size_t)s->list.count * sizeof *s->kept);
+    s->frozen = sti_arena_alloc(s->arena, (size_t)s->weights + 1);
+    if (!s->kept || !s->frozen)
+        return STINT_E_MEMORY;
+    for (int32_t v = 0; v < sti_graph_value_count(g); v++)
+        if (sti_graph_value(g, v)->role == STI_ROLE_PARAM)
+            s->frozen[row++] = sti_graph_value(g, v)->frozen;
+    s->kept_count = 0;
+    s->any_frozen = false;
+    for (int64_t i = 0; i < s->list.count; i++) {
+        const bool frozen = i < s->weights && s->frozen[i];
+        s->any_frozen |= frozen;
+        if (!frozen)
+            s->kept[s->kept_count++] = s->list.rows[i];
+    }
+    return STINT_OK;
+}
+
+void sti_saver_frozen_sha256(const sti_saver *s, char hex_out[65])
+{
+    sti_sha256 state;
+    sti_sha256_init(&state);
+    for (int64_t i = 0; i < s->weights; i++)
+        if (s->frozen[i])
+            sti_tensor_list_add_sha256(&s->list, i, i + 1, &state);
+    sti_sha256_hex(&state, hex_out);
+}
+
 static stint_status collect_rows(sti_saver *s)
 {
     static const char *const prefixes[] = {STI_TENSOR_MOMENT_0, STI_TENSOR_MOMENT_1};
@@ -129,12 +187,12 @@ static stint_status collect_rows(sti_saver *s)
         sti_tensor_list_add_vector(&s->list, STI_TENSOR_LOSS, STI_TENSOR_F32,
                                    STI_LOSS_STATE, sizeof *s->loss, s->loss);
     for (int i = 0; i < s->job->setup.moments; i++)
-        STI_TRY(sti_tensor_list_add_network(&s->list, net, STI_ROLE_PARAM, prefixes[i],
-                                            s->engine->moments[i]));
+        STI_TRY(collect_moments(s, prefixes[i], s->engine->moments[i]));
     STI_TRY(collect_shrink(s));
     s->tensors = s->list.count;
     collect_exchange(s);
     STI_TRY(collect_state(s));
+    STI_TRY(choose_kept(s));
 out:
     return st;
 }
@@ -289,7 +347,7 @@ stint_status sti_saver_checkpoint_sha256(const sti_saver *saver,
     static const char *const text_keys[] = {STI_META_TEXT, STI_META_TOKENIZER,
                                             STI_META_TEXT_SHA};
     static const char *const optional[] = {STI_META_START, STI_META_REFERENCE,
-                                           STI_META_IMAGES};
+                                           STI_META_IMAGES, STI_META_FROZEN};
     sti_sha256 state;
     sti_sha256_init(&state);
     const stint_status st = add_checkpoint(saver, residuals_of, &state);
@@ -377,7 +435,7 @@ stint_status sti_saver_write_checkpoint(sti_saver *s, const sti_position *positi
                                         const char *folder, int64_t keep)
 {
     sti_meta_texts t = {.count = 0};
-    char path[4096], name[STI_CHECKPOINT_NAME_BYTES], sha[65];
+    char path[4096], name[STI_CHECKPOINT_NAME_BYTES], sha[65], frozen[65];
     sti_checkpoint_name(position->step, name);
     int length = snprintf(path, sizeof path, "%s/%s", folder, name);
     if (length < 0 || (size_t)length >= sizeof path)
@@ -389,11 +447,15 @@ stint_status sti_saver_write_checkpoint(sti_saver *s, const sti_position *positi
     sti_meta_add_int(&t, STI_META_COUNT, s->job->inputs.train_count);
     if (s->job->images_hash[0])
         sti_meta_add(&t, STI_META_IMAGES, s->job->images_hash);
+    if (s->any_frozen) {
+        sti_saver_frozen_sha256(s, frozen);
+        sti_meta_add(&t, STI_META_FROZEN, frozen);
+    }
     stint_status st = sti_saver_checkpoint_sha256(s, NULL, sti_meta_find, &t, sha);
     if (st != STINT_OK)
         return st;
     sti_meta_add(&t, STI_META_CHECKPOINT, sha);
-    st = sti_tensor_file_write(path, s->list.rows, s->list.count, t.row, t.count);
+    st = sti_tensor_file_write(path, s->kept, s->kept_count, t.row, t.count);
     if (st != STINT_OK)
         return sti_fail_context(
             st,

@@ -14,6 +14,12 @@ struct sti_saver {
     int64_t weights;      /* rows of parameters and states, */
     int64_t model;        /* of these and masks: a model file, */
     int64_t tensors;      /* of these and moments; all rows: a checkpoint */
+    /* The rows that a checkpoint holds: parameters that are not trained are the
+     * start's, and stay in its file. */
+    sti_tensor_row *kept;
+    int64_t kept_count;
+    uint8_t *frozen; /* [weights]: a row of one of these parameters */
+    bool any_frozen;
     sti_loss_state *loss; /* NULL: weights of the loss's parts do not change */
     const char *recipe_all, *recipe_shared; /* texts */
     const char *learned;                    /* what is told apart: see learned_key */
@@ -25,6 +31,9 @@ struct sti_saver {
     sti_saver_adopt_fn *adopt;
     void *adopt_user;
 };
+
+/* SHA-256 of the parameters that are not trained, in their order. */
+void sti_saver_frozen_sha256(const sti_saver *saver, char hex_out[65]);
 
 /* SHA-256 of all tensors and all texts but itself: what a sound checkpoint must match.
  * residuals_of: NULL, or the file whose residuals stand in the place of the run's.

@@ -102,7 +102,9 @@ static stint_status read_tensors(const sti_saver *s, const sti_tensor_file *f)
     bool residuals_taken = false;
     stint_status st = take_residuals(s, f, &residuals_taken);
     for (int64_t i = 0; i < s->list.count && st == STINT_OK; i++)
-        if (!residuals_taken || strcmp(s->list.rows[i].name, STI_TENSOR_RESIDUALS) != 0)
+        if (!(i < s->weights && s->frozen[i]) &&
+            !(residuals_taken &&
+              strcmp(s->list.rows[i].name, STI_TENSOR_RESIDUALS) == 0))
             st = sti_tensor_list_read(&s->list, i, f);
     if (st == STINT_OK)
         st = sti_saver_checkpoint_sha256(s, residuals_taken ? f : NULL,
@@ -138,6 +140,22 @@ static stint_status check_models(const sti_saver *s, const sti_tensor_file *f)
     return st != STINT_OK ? st
                           : check_model(f, STI_META_REFERENCE, s->job->inputs.reference,
                                         "loss.reference with");
+}
+
+/* Parameters that are not trained have been read from the start. */
+static stint_status check_frozen(const sti_saver *s, const sti_tensor_file *f)
+{
+    const char *then = sti_tensor_file_text(f, STI_META_FROZEN);
+    char now[65] = "";
+    if (s->any_frozen)
+        sti_saver_frozen_sha256(s, now);
+    if (strcmp(then ? then : "", now) == 0)
+        return STINT_OK;
+    return sti_fail(STINT_E_USAGE,
+                    "%s: its run left parameters of SHA-256 %.16s as they were, this "
+                    "one has %.16s; give that run's model and update.what, or train "
+                    "into another --out",
+                    sti_tensor_file_path(f), then ? then : "none", *now ? now : "none");
 }
 
 /* What makes it a checkpoint of another run: an error, not a reason to look further. */
@@ -324,6 +342,8 @@ static stint_status try_file(sti_saver *s, const char *path, sti_position *posit
             other = check_residuals(s, f);
         if (other == STINT_OK)
             other = check_models(s, f);
+        if (other == STINT_OK)
+            other = check_frozen(s, f);
         if (other != STINT_OK) {
             sti_tensor_file_close(f);
             return other;

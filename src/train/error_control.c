@@ -7,6 +7,7 @@
 #include "base/fail.h"
 #include "op/op.h"
 #include "train/error_section.h"
+#include "train/moments.h"
 #include "train/optimizer_section.h"
 
 #define FINEST        0x1p-20 /* bounds, as shares of the largest magnitude */
@@ -306,17 +307,16 @@ static double mean_size(const float *x, int64_t count, bool root)
     return count > 0 ? sum / (double)count : 0;
 }
 
-/* The gradient of a param in a result block. */
-static const float *gradient_at(const sti_error_control *c, const char *block,
-                                stint_value param)
+/* The gradient of a param; -1: it is not trained. */
+static stint_value gradient_of(const sti_error_control *c, stint_value param)
 {
     const stint_graph *graph = c->network->graph;
     for (int32_t i = 0; i < sti_graph_output_count(graph); i++) {
         const sti_output *output = &sti_graph_outputs(graph)[i];
         if (output->kind == STI_OUTPUT_GRADIENT && output->target == param)
-            return result_at(c, block, output->value);
+            return output->value;
     }
-    return NULL;
+    return -1;
 }
 
 /* What an error is held against: the mean size of the momentum, as if it had not begun
@@ -324,13 +324,14 @@ static const float *gradient_at(const sti_error_control *c, const char *block,
 static double reference(const sti_error_control *c, const char *block,
                         const void *const *moments, int64_t steps, stint_value param)
 {
-    const int64_t count =
-        stint_shape_count(&sti_graph_value(c->network->graph, param)->shape);
-    const size_t offset = c->network->plan->allocation[param].offset;
+    const stint_value gradient = gradient_of(c, param);
+    const stint_shape shape = stint_value_shape(c->network->graph, gradient);
+    const int64_t count = stint_shape_count(&shape);
+    const size_t offset = sti_moment_offset(c->network, param);
     const void *moment = steps > 0 ? moments[c->adam ? c->second : 0] : NULL;
     if (!moment) {
         double size =
-            mean_size(gradient_at(c, block, param), count, false) / (double)c->shards;
+            mean_size(result_at(c, block, gradient), count, false) / (double)c->shards;
         /* The momentum of gradients of this size that are independent. */
         return c->adam ? size : size / sqrt(1 - c->momentum * c->momentum);
     }

@@ -109,10 +109,11 @@ stint_status sti_exchange_list_layers(const sti_network *net, sti_arena *arena,
             continue;
         const sti_value_row *row =
             sti_graph_value(net->graph, gradient ? output->target : output->value);
+        const sti_value_row *value = sti_graph_value(net->graph, output->value);
         layers[count++] = (sti_compressed_layer){
             .name = row->name ? row->name : "a statistic",
             .first = (int64_t)(allocation->offset / sizeof(float)),
-            .count = stint_shape_count(&row->shape),
+            .count = stint_shape_count(&value->shape),
             .dims = gradient ? row->shape.rank : 0};
     }
     qsort(layers, (size_t)count, sizeof *layers, by_place);

@@ -99,6 +99,20 @@ static stint_status open_text_start(sti_inputs *in)
     return STINT_OK;
 }
 
+/* What a recipe has no keys for, where the model is of the same family: one that came
+ * from elsewhere may have other values than new weights get. */
+static void take_model_facts(sti_inputs *in)
+{
+    const stint_text_model_desc *from = &in->start->network.text;
+    stint_text_model_desc *to = &in->network.text;
+    if (strcmp(in->start->network.name, in->network.name) != 0)
+        return;
+    to->epsilon = from->epsilon;
+    to->rotary_base = from->rotary_base;
+    to->head = from->head;
+    to->hidden = from->hidden;
+}
+
 /* There is something to tell apart, and something to predict. */
 static stint_status check_tokens(const sti_corpus *text)
 {
@@ -131,6 +145,8 @@ static stint_status open_text(sti_inputs *in)
             &in->network);
     if (st != STINT_OK)
         return st;
+    if (in->start)
+        take_model_facts(in);
     const int64_t context = in->network.context;
     in->train_count = sti_corpus_train_windows(&text->train, context);
     in->test_count = sti_corpus_test_windows(&text->test, context);
@@ -171,6 +187,7 @@ void sti_inputs_close(sti_inputs *in)
     stint_model_close(in->start);
     stint_model_close(in->reference);
     sti_free(in->class_weights);
+    sti_update_set_fini(&in->update);
     *in = (sti_inputs){.recipe = NULL};
 }
 

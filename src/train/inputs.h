@@ -17,7 +17,8 @@ typedef struct sti_inputs {
     stint_model_file *start, *reference; /* NULL: none */
     bool new_classifier;                 /* start was trained for other classes */
     sti_network_desc network;            /* refers to reference, if there is one */
-    float *class_weights; /* [classes], of the loss; NULL: all count alike */
+    sti_update_set update; /* what is trained, if not all; network refers to it, too */
+    float *class_weights;  /* [classes], of the loss; NULL: all count alike */
     int64_t train_count, test_count, validation_count; /* images, or windows of text */
     size_t index_bytes; /* of the opened data, by our own count */
 } sti_inputs;

@@ -8,6 +8,7 @@
 #include "train/inputs.h"
 #include "train/loss_mix.h"
 #include "train/recipe_view.h"
+#include "train/update_choice.h"
 
 static bool same_numbers(const float *a, const float *b, int64_t count)
 {
@@ -155,9 +156,9 @@ stint_status sti_inputs_open_models(sti_inputs *in)
     stint_status st = STINT_OK;
     if (in->text)
         STI_TRY(check_text(in));
-    if (in->text)
-        return st; /* its start is there; whether tensors fit is seen when they are read
-                    */
+    if (in->text) /* its start is there; whether tensors fit is seen when they are read
+                   */
+        return sti_update_choose(in);
     if (start) {
         STI_TRY(sti_model_open_for("train.start", start, &in->start));
         STI_TRY(check_images(in, in->start, "train.start", start));
@@ -173,6 +174,7 @@ stint_status sti_inputs_open_models(sti_inputs *in)
     describe_network(in);
     STI_TRY(choose_taps(in));
     STI_TRY(weigh_classes(in));
+    STI_TRY(sti_update_choose(in));
 out:
     return st;
 }

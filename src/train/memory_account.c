@@ -235,7 +235,7 @@ void sti_memory_account(const sti_setup *setup, const sti_network *train,
                     setup->moments == 2   ? "two moments a weight"
                     : setup->moments == 1 ? "one moment a weight"
                                           : "none needed",
-                    sizes.params * (size_t)setup->moments);
+                    sizes.moments * (size_t)setup->moments);
     if (sizes.fixed > 0)
         sti_account_add(account, STI_PART_REFERENCE,
                         "its weights and running statistics", sizes.fixed);

@@ -103,7 +103,7 @@ static void next_multipliers(sti_run *run, double mu)
                            at(engine->shadow[0], span), at(engine->shadow[1], span));
     }
     for (int i = 0; i < engine->desc.moments; i++)
-        memset(engine->moments[i], 0, engine->sizes.params);
+        memset(engine->moments[i], 0, engine->sizes.moments);
 }
 
 /* Compression j, of weights that learnt with mu. Nothing that the next step depends on
@@ -212,8 +212,8 @@ static void follow_rate(sti_run *run, int64_t step)
     const double now = sti_shrink_rate(run, step, o->lr);
     if (before != now)
         sti_lc_scale(&run->engine->team,
-                     (int64_t)(run->engine->sizes.params / sizeof(float)), before / now,
-                     run->engine->moments[0]);
+                     (int64_t)(run->engine->sizes.moments / sizeof(float)),
+                     before / now, run->engine->moments[0]);
 }
 
 static void add_multipliers(sti_run *run, int64_t step, char *block)

@@ -11,6 +11,7 @@ sti_recipe_view sti_recipe_view_of(const stint_recipe *recipe)
                              .quantise = sti_quantise_section_of(recipe),
                              .bayes = sti_bayes_section_of(recipe),
                              .shrink = sti_shrink_section_of(recipe),
+                             .update = sti_update_section_of(recipe),
                              .optimizer = sti_optimizer_section_of(recipe),
                              .schedule = sti_schedule_section_of(recipe),
                              .error = sti_error_section_of(recipe),

@@ -17,6 +17,7 @@
 #include "train/schedule_section.h"
 #include "train/shrink_section.h"
 #include "train/train_section.h"
+#include "train/update_section.h"
 
 typedef struct sti_recipe_view {
     const sti_model_values *model;
@@ -28,6 +29,7 @@ typedef struct sti_recipe_view {
     const sti_quantise_values *quantise;
     const sti_bayes_values *bayes;
     const sti_shrink_values *shrink;
+    const sti_update_values *update;
     const sti_optimizer_values *optimizer;
     const sti_schedule_values *schedule;
     const sti_error_values *error;

@@ -136,7 +136,7 @@ static stint_status create_parts(sti_run *run)
 static void clear_moments(sti_run *run)
 {
     for (int i = 0; i < run->job.setup.moments; i++)
-        memset(run->engine->moments[i], 0, run->engine->sizes.params);
+        memset(run->engine->moments[i], 0, run->engine->sizes.moments);
 }
 
 static stint_status draw_weights(sti_run *run)
@@ -212,7 +212,10 @@ static stint_status load_or_init(sti_run *run, int64_t *step_out)
     *step_out = -1;
     if (!sti_run_is_first(run))
         return run->desc->resume ? STINT_OK : init_weights(run);
-    if (run->desc->resume) {
+    /* A checkpoint of a part that is trained holds that part alone. */
+    if (run->desc->resume && run->job.inputs.network.update)
+        st = init_weights(run);
+    if (st == STINT_OK && run->desc->resume) {
         sti_saver_on_adopt(run->saver, sti_run_adopt_packs, run);
         st = sti_saver_resume(run->saver, run->checkpoints, &run->position, &found);
         if (st == STINT_OK && !found)

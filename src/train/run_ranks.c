@@ -249,7 +249,7 @@ static stint_status share_blocks(sti_run *run)
     const sti_step_engine *engine = run->engine;
     stint_status st = sti_run_share_weights(run);
     for (int i = 0; i < run->job.setup.moments && st == STINT_OK; i++)
-        st = share_block(run->comm, engine->moments[i], engine->sizes.params);
+        st = share_block(run->comm, engine->moments[i], engine->sizes.moments);
     if (st == STINT_OK && engine->mask)
         st = share_block(run->comm, engine->mask, engine->sizes.mask);
     for (int i = 0; i < engine->desc.shadows && st == STINT_OK; i++)

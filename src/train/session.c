@@ -106,7 +106,7 @@ static stint_status build(stint_session *s, const stint_session_desc *d)
     STI_TRY(sti_session_find_inputs(g, d->inputs, d->input_count, s->input));
     STI_TRY(sti_pass_prepare(g));
     STI_TRY(sti_pass_winograd(g, NULL));
-    STI_TRY(sti_pass_train(g, sti_session_find_output(g, LOSS)));
+    STI_TRY(sti_pass_train(g, sti_session_find_output(g, LOSS), NULL));
     STI_TRY(sti_pass_standard(g));
     s->net.loss = sti_session_find_output(g, LOSS);
     for (int i = 0; i < d->metric_count; i++)

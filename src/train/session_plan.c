@@ -69,7 +69,7 @@ static void account_of(const session_chooser *c, const sti_network *net, int lan
     sti_account_add(account, "parameters", "weights and running statistics",
                     z.params + z.states);
     sti_account_add(account, "optimiser", "moments of the weights",
-                    z.params * (size_t)desc.moments);
+                    z.moments * (size_t)desc.moments);
     sti_account_add(account, "gradients", "blocks of the shard tree",
                     z.results * (size_t)z.slots);
     sti_account_add(account, "activations", "inputs, what passes, scratch",

@@ -4,6 +4,7 @@
 
 #include "base/fail.h"
 #include "kernel/reduce/squares.h"
+#include "train/moments.h"
 
 static size_t larger(size_t a, size_t b)
 {
@@ -52,9 +53,12 @@ void sti_step_engine_measure(const sti_step_engine_desc *desc,
     if (sizes->net > 0 && desc->net.overlap)
         sizes->net += sti_overlap_thread_bytes();
     sizes->mask = desc->masked ? sizes->params / (8 * sizeof(float)) : 0;
+    sizes->moments = desc->train && desc->moments
+                         ? STI_ALIGN_UP(sti_moment_bytes(desc->train), 64)
+                         : 0;
     sizes->shadows = sizes->params * (size_t)desc->shadows;
-    sizes->total = sizes->params * (size_t)(1 + desc->moments) + sizes->states +
-                   sizes->fixed + sizes->mask + sizes->shadows +
+    sizes->total = sizes->params + sizes->moments * (size_t)desc->moments +
+                   sizes->states + sizes->fixed + sizes->mask + sizes->shadows +
                    sizes->results * (size_t)sizes->slots +
                    (sizes->arena + sizes->fetch) * (size_t)desc->lanes + sizes->net;
 }
@@ -127,7 +131,7 @@ static stint_status create_blocks(sti_step_engine *engine)
     if (!engine->params || !engine->states)
         return STINT_E_MEMORY;
     for (int i = 0; i < engine->desc.moments; i++)
-        if (!(engine->moments[i] = block(sizes->params, "optimiser")))
+        if (!(engine->moments[i] = block(sizes->moments, "optimiser")))
             return STINT_E_MEMORY;
     for (int i = 0; i < engine->desc.shadows; i++)
         if (!(engine->shadow[i] = block(sizes->params, "compression")))
@@ -270,7 +274,8 @@ stint_status sti_step_engine_rebuild(sti_step_engine *engine,
     const sti_step_engine_sizes old = engine->sizes;
     destroy_lanes(engine);
     set_desc(engine, desc);
-    if (engine->sizes.params != old.params || engine->sizes.states != old.states)
+    if (engine->sizes.params != old.params || engine->sizes.states != old.states ||
+        engine->sizes.moments != old.moments)
         return sti_fail(STINT_E_BUG,
                         "step engine: the new networks have other parameters");
     stint_status st = engine->exchange && desc->train

@@ -65,6 +65,7 @@ typedef struct sti_step_engine_desc {
 typedef struct sti_step_engine_sizes {
     size_t params, states, results, arena, fetch; /* of one */
     size_t fixed, mask;
+    size_t moments; /* of one block of optimiser state, see moments.h */
     size_t shadows; /* of all of them */
     size_t net;     /* for the sum over ranks */
     int slots;      /* result blocks, */

@@ -8,7 +8,7 @@
 #include "train/step_engine.h"
 
 typedef struct segment {
-    size_t param, gradient, bytes; /* offsets */
+    size_t param, gradient, moment, bytes; /* offsets */
     bool decay;
 } segment;
 
@@ -81,16 +81,46 @@ static void run_segment(const updater *u, const segment *s)
         return;
     for (int i = 0; i < 2; i++)
         if (u->engine->moments[i])
-            moment[i] = at(u->engine->moments[i], s->param);
+            moment[i] = at(u->engine->moments[i], s->moment);
     run_numbers(u, &u->engine->team, (int64_t)(s->bytes / sizeof(float)), s->decay,
                 at(u->engine->params, s->param),
                 (const float *)(const void *)(u->block + s->gradient), moment);
+}
+
+/* Some channels of a parameter: runs of numbers that lie apart in it, and next to each
+ * other in gradient and moments. */
+static void run_channels(const updater *u, const sti_output *output, bool decay,
+                         const float *gradient, size_t moment)
+{
+    const sti_network *net = u->engine->desc.train;
+    const stint_shape shape = sti_graph_value(net->graph, output->target)->shape;
+    float *param = at(u->engine->params, net->plan->allocation[output->target].offset);
+    float *state[2] = {NULL, NULL};
+    int64_t outer = 1, inner = 1;
+    for (int i = 0; i < shape.rank; i++)
+        if (i < output->channel_axis)
+            outer *= shape.dim[i];
+        else if (i > output->channel_axis)
+            inner *= shape.dim[i];
+    for (int i = 0; i < 2; i++)
+        if (u->engine->moments[i])
+            state[i] = at(u->engine->moments[i], moment);
+    for (int64_t o = 0; o < outer; o++)
+        for (int64_t c = 0; c < output->channel_count; c++, gradient += inner) {
+            float *x =
+                param +
+                (o * shape.dim[output->channel_axis] + output->channels[c]) * inner;
+            run_numbers(u, &sti_team_serial, inner, decay, x, gradient, state);
+            for (int i = 0; i < 2; i++)
+                state[i] = state[i] ? state[i] + inner : NULL;
+        }
 }
 
 static void update_params(const updater *u)
 {
     const sti_network *net = u->engine->desc.train;
     segment run = {0};
+    size_t moment = 0; /* of the next parameter: they are in the gradients' order */
     for (int32_t i = 0; i < sti_graph_output_count(net->graph); i++) {
         const sti_output *output = &sti_graph_outputs(net->graph)[i];
         if (output->kind != STI_OUTPUT_GRADIENT)
@@ -99,13 +129,23 @@ static void update_params(const updater *u)
         const sti_allocation *gradient = &net->plan->allocation[output->value];
         const sti_value_row *row = sti_graph_value(net->graph, output->target);
         bool decay = !row->drawn && (u->optimizer->decay_all || !row->param.no_decay);
+        if (output->channel_count > 0) {
+            run_channels(u, output, decay,
+                         (const float *)(const void *)(u->block + gradient->offset),
+                         moment);
+            moment += gradient->bytes;
+            continue;
+        }
         if (run.bytes && run.param + run.bytes == param->offset &&
+            run.moment + run.bytes == moment &&
             run.gradient + run.bytes == gradient->offset && run.decay == decay) {
             run.bytes += param->bytes;
+            moment += param->bytes;
             continue;
         }
         run_segment(u, &run);
-        run = (segment){param->offset, gradient->offset, param->bytes, decay};
+        run = (segment){param->offset, gradient->offset, moment, param->bytes, decay};
+        moment += param->bytes;
     }
     run_segment(u, &run);
 }

@@ -107,7 +107,7 @@ static stint_status train_network(worker *w, int64_t run, uint64_t seed)
     const memory_lab *l = w->lab;
     sti_schedule schedule;
     for (int i = 0; i < l->job.setup.moments; i++)
-        memset(w->engine->moments[i], 0, w->engine->sizes.params);
+        memset(w->engine->moments[i], 0, w->engine->sizes.moments);
     memset(w->engine->states, 0, w->engine->sizes.states);
     stint_status st =
         sti_network_init_weights(&l->job.setup.train, &w->engine->team, seed,

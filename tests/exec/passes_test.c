@@ -208,7 +208,7 @@ static stint_graph *random_graph(uint64_t seed, int size, bool prepare)
     for (int32_t i = 0; i < sti_graph_output_count(g); i++)
         if (sti_graph_outputs(g)[i].kind == STI_OUTPUT_METRIC)
             loss = sti_graph_outputs(g)[i].value;
-    assert_int_equal(sti_pass_train(g, loss), STINT_OK);
+    assert_int_equal(sti_pass_train(g, loss, NULL), STINT_OK);
     assert_int_equal(stint_graph_check(g), STINT_OK);
     return g;
 }
@@ -351,7 +351,7 @@ static stint_graph *image_graph(bool fuse)
     fetch(g, h, "logits");
     if (fuse)
         assert_int_equal(sti_pass_prepare(g), STINT_OK);
-    assert_int_equal(sti_pass_train(g, loss), STINT_OK);
+    assert_int_equal(sti_pass_train(g, loss, NULL), STINT_OK);
     assert_int_equal(stint_graph_check(g), STINT_OK);
     return g;
 }

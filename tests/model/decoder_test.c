@@ -103,7 +103,7 @@ static stint_value build(forward *f, stint_value *x_out, stint_value *table_out)
         g, &(sti_output){
                .kind = STI_OUTPUT_FETCH, .value = *x_out, .target = -1, .name = "x"});
     assert_int_equal(sti_pass_prepare(g), STINT_OK);
-    assert_int_equal(sti_pass_train(g, sti_graph_outputs(g)[0].value), STINT_OK);
+    assert_int_equal(sti_pass_train(g, sti_graph_outputs(g)[0].value, NULL), STINT_OK);
     assert_int_equal(sti_pass_standard(g), STINT_OK);
     return in;
 }

@@ -410,6 +410,22 @@ static void reference_dropout(const op_case *c, const op_tensor *in, op_tensor *
         .f = {smoothing}, .torch = py                                      \
     }
 
+static stint_value build_take_channels(stint_graph *g, const stint_value *x,
+                                       const op_case *c)
+{
+    (void)c;
+    return sti_graph_add(g, &sti_op_take_channels, NULL, 2, x);
+}
+
+static void reference_take_channels(const op_case *c, const op_tensor *in,
+                                    op_tensor *out)
+{
+    const int64_t n = in[1].count, all = in->shape.dim[in->shape.rank - 1];
+    (void)c;
+    for (int64_t i = 0; i < out->count; i++)
+        out->data[i] = in->data[i / n * all + (int64_t)in[1].data[i % n]];
+}
+
 static const op_case op_cases_nn[] = {
     NN_CONV("3x3", "N,H,W,C", "3,3,C,F", "F", 2, 1, 1, 1, 0, NN_CONV_PY("None, 1, 1")),
     NN_CONV("3x3 stride 2 bias", "N,H,W,C", "3,3,C,F", "F", 3, 2, 1, 1, 0,
@@ -496,6 +512,20 @@ static const op_case op_cases_nn[] = {
             OP_NORMAL, 3, 0.0, "F.mse_loss(x0, x1)"),
     NN_LOSS("count correct", count_correct, "L,C", "L", OP_DISTINCT, OP_SOME_LABELS, 0,
             0.0, "(x0.argmax(1) == x1).sum().to(x0.dtype)"),
+    {.name = "take channels",
+     .n_in = 2,
+     .shape = {"L,3C", "C"},
+     .draw = {OP_NORMAL, OP_LABELS},
+     .build = build_take_channels,
+     .reference = reference_take_channels,
+     .torch = "x0[:, x1.long()]"},
+    {.name = "take channels of images",
+     .n_in = 2,
+     .shape = {"N,H,W,2C", "C"},
+     .draw = {OP_NORMAL, OP_LABELS},
+     .build = build_take_channels,
+     .reference = reference_take_channels,
+     .torch = "x0[..., x1.long()]"},
     {.name = "dropout",
      .n_in = 1,
      .shape = {"L,C"},

@@ -163,7 +163,7 @@ static void fused_after_the_gradients(void **state)
     image_net t = new_net(STINT_TRAIN);
     stint_value y = stint_relu(t.g, conv(t.g, "conv", t.x, true));
     stint_value loss = stint_mean(t.g, stint_square(t.g, y), 15, false);
-    assert_int_equal(sti_pass_train(t.g, loss), STINT_OK);
+    assert_int_equal(sti_pass_train(t.g, loss, NULL), STINT_OK);
     assert_int_equal(count_op(t.g, "relu"), 1);
     assert_int_equal(sti_pass_standard(t.g), STINT_OK);
     assert_int_equal(count_op(t.g, "relu"), 0);

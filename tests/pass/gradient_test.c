@@ -156,7 +156,7 @@ static void training_outputs_are_complete(void **state)
     stint_param(g, "unused", &s, NULL);
     stint_value loss = stint_sum(g, stint_add(g, stint_add(g, x, a), b), 1, false);
     toy_output(g, STI_OUTPUT_METRIC, loss, -1, "loss");
-    assert_int_equal(sti_pass_train(g, loss), STINT_OK);
+    assert_int_equal(sti_pass_train(g, loss, NULL), STINT_OK);
     assert_int_equal(sti_graph_output_count(g), 4);
     for (int standard = 0; standard < 2; standard++) {
         for (int32_t i = 0; i < 4; i++)
@@ -198,7 +198,7 @@ static stint_status build(void)
     stint_value loss = stint_sum(g, toy1(g, &toy_powers, y), 3, false);
     status = sti_pass_prepare(g);
     if (status == STINT_OK)
-        status = sti_pass_train(g, loss);
+        status = sti_pass_train(g, loss, NULL);
     if (status == STINT_OK)
         status = sti_pass_standard(g);
     stint_graph_destroy(g);

@@ -40,7 +40,7 @@ static stint_graph *trained(stint_graph *g, stint_value features)
     for (int32_t i = 0; i < sti_graph_output_count(g); i++)
         if (strcmp(sti_graph_outputs(g)[i].name, "loss") == 0)
             loss = sti_graph_outputs(g)[i].value;
-    assert_int_equal(sti_pass_train(g, loss), STINT_OK);
+    assert_int_equal(sti_pass_train(g, loss, NULL), STINT_OK);
     assert_int_equal(sti_pass_standard(g), STINT_OK);
     return g;
 }

@@ -66,7 +66,8 @@ static stint_graph *build(stint_mode mode, bool grouped, bool bf16)
                                       .name = "logits"});
     assert_int_equal(sti_pass_prepare(g), STINT_OK);
     if (mode == STINT_TRAIN)
-        assert_int_equal(sti_pass_train(g, output_of(g, STI_OUTPUT_METRIC)), STINT_OK);
+        assert_int_equal(sti_pass_train(g, output_of(g, STI_OUTPUT_METRIC), NULL),
+                         STINT_OK);
     if (bf16)
         assert_int_equal(sti_pass_precision(g, &(sti_pass_note){{0}}), STINT_OK);
     assert_int_equal(stint_graph_check(g), STINT_OK);

@@ -59,7 +59,7 @@ static void marks_what_fits(void **state)
     assert_string_equal(note.text, "2 of 5 convolutions by minimal filtering");
     count(g, &forward, &gradients);
     assert_int_equal(forward, 2);
-    assert_int_equal(sti_pass_train(g, loss), STINT_OK);
+    assert_int_equal(sti_pass_train(g, loss, NULL), STINT_OK);
     count(g, &forward, &gradients);
     assert_int_equal(gradients, 4);
     assert_int_equal(sti_pass_standard(g), STINT_OK);

@@ -61,7 +61,7 @@ static inline stint_graph *small_net(int blocks)
         g, &(sti_output){
                .kind = STI_OUTPUT_METRIC, .value = loss, .target = -1, .name = "loss"});
     assert_int_equal(sti_pass_prepare(g), STINT_OK);
-    assert_int_equal(sti_pass_train(g, loss), STINT_OK);
+    assert_int_equal(sti_pass_train(g, loss, NULL), STINT_OK);
     assert_int_equal(sti_pass_standard(g), STINT_OK);
     return g;
 }

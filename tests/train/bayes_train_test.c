@@ -109,7 +109,7 @@ static void build_regression(regression *f, const sti_bayes_desc *bayes)
     f->rho = sti_graph_value(f->graph, f->mu)->spread;
     assert_string_equal(stint_value_name(f->graph, f->rho), "weight.rho");
     assert_int_equal(sti_pass_bayes_loss(f->graph, bayes, loss, &objective), STINT_OK);
-    assert_int_equal(sti_pass_train(f->graph, objective), STINT_OK);
+    assert_int_equal(sti_pass_train(f->graph, objective, NULL), STINT_OK);
     assert_int_equal(sti_pass_noise_again(f->graph, NULL), STINT_OK);
     const sti_node *noise = find_node(f->graph, &sti_op_noise);
     const sti_node *lfsr = find_node(f->graph, &sti_op_lfsr_noise);

@@ -1,0 +1,179 @@
+#include "train/update_choice.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/fail.h"
+#include "model/classifier.h"
+#include "train/gains.h"
+#include "train/update_section.h"
+
+/* What there is to choose from: the graph of the model that training begins with, whose
+ * parameters have the names of the network's. */
+typedef struct chooser {
+    const sti_inputs *in;
+    const stint_graph *graph;
+    sti_classifier classifier; /* of images */
+    char last[64];             /* of text: scope of the head, "lm_head." */
+    bool shifts;               /* there is a bias or a shift */
+    sti_update_set listed;
+} chooser;
+
+static bool ends_with(const char *name, const char *end)
+{
+    const size_t n = strlen(name), m = strlen(end);
+    return n >= m && strcmp(name + n - m, end) == 0;
+}
+
+static bool is_bias(const char *name)
+{
+    return ends_with(name, ".bias") || ends_with(name, ".shift");
+}
+
+/* The parameters of text that come last in the network: of its own head, or of the
+ * normalisation before a head that is the table of tokens. */
+static void find_text_head(chooser *c)
+{
+    for (int32_t v = 0; v < sti_graph_value_count(c->graph); v++) {
+        const sti_value_row *row = sti_graph_value(c->graph, v);
+        if (row->role != STI_ROLE_PARAM)
+            continue;
+        const char *dot = strrchr(row->name, '.');
+        const size_t length = dot ? (size_t)(dot - row->name) + 1 : 0;
+        snprintf(c->last, sizeof c->last, "%.*s", (int)length, row->name);
+    }
+}
+
+static bool is_last(const chooser *c, const sti_value_row *row)
+{
+    if (c->in->text)
+        return strncmp(row->name, c->last, strlen(c->last)) == 0;
+    return sti_classifier_has(&c->classifier, row);
+}
+
+/* Without biases, as of Llama, the scales of the normalisations are what comes nearest.
+ */
+static int takes_bias(void *user, const sti_value_row *row)
+{
+    const chooser *c = user;
+    const bool bias = c->shifts ? is_bias(row->name) : ends_with(row->name, ".scale");
+    return bias || is_last(c, row) ? STI_SHARE_WHOLE : 0;
+}
+
+static int takes_last(void *user, const sti_value_row *row)
+{
+    return is_last(user, row) ? STI_SHARE_WHOLE : 0;
+}
+
+static int takes_listed(void *user, const sti_value_row *row)
+{
+    const chooser *c = user;
+    const sti_update_tensor *t = sti_update_set_find(&c->listed, row->name);
+    if (c->in->new_classifier && is_last(c, row))
+        return STI_SHARE_WHOLE;
+    return t ? t->share : 0;
+}
+
+static stint_status chooser_init(sti_inputs *in, chooser *c)
+{
+    *c = (chooser){.in = in, .graph = in->start->single.graph};
+    for (int32_t v = 0; v < sti_graph_value_count(c->graph); v++) {
+        const sti_value_row *row = sti_graph_value(c->graph, v);
+        c->shifts |= row->role == STI_ROLE_PARAM && is_bias(row->name);
+    }
+    if (!in->text)
+        return sti_classifier_init(&in->start->network, &c->classifier);
+    find_text_head(c);
+    return STINT_OK;
+}
+
+static stint_status choose(chooser *c, const sti_update_values *update,
+                           sti_update_set *set)
+{
+    stint_status st;
+    if (update->what == STI_UPDATE_LAST)
+        return sti_update_set_choose(c->graph, takes_last, c, set);
+    if (update->what == STI_UPDATE_BIAS)
+        return sti_update_set_choose(c->graph, takes_bias, c, set);
+    st = sti_update_set_parse("update.tensors", update->tensors, c->graph, &c->listed);
+    return st == STINT_OK ? sti_update_set_choose(c->graph, takes_listed, c, set) : st;
+}
+
+/* ---- which channels of a share ---- */
+
+/* Squares of a weight's numbers by channel. */
+static void add_squares(const stint_shape *shape, int axis, const float *x,
+                        double *size)
+{
+    int64_t inner = 1, count = stint_shape_count(shape);
+    for (int i = axis + 1; i < shape->rank; i++)
+        inner *= shape->dim[i];
+    for (int64_t i = 0; i < count; i++)
+        size[i / inner % shape->dim[axis]] += (double)x[i] * (double)x[i];
+}
+
+/* Channels of largest norm in the weights that training begins with. */
+static stint_status choose_channels(const sti_inputs *in, sti_update_tensor *t)
+{
+    const sti_tensor_file *f = in->start->file;
+    const sti_tensor_row *row = sti_tensor_file_find(f, t->name);
+    stint_shape shape = {.rank = row ? row->rank : 0};
+    for (int i = 0; i < shape.rank; i++)
+        shape.dim[i] = row->dim[i];
+    if (t->axis >= shape.rank || shape.dim[t->axis] != t->channels)
+        return STINT_OK; /* of a new classifier */
+    const int64_t count = stint_shape_count(&shape);
+    float *x = sti_alloc_array(count, sizeof *x, "channels");
+    double *size = sti_alloc_array(t->channels, sizeof *size, "channels");
+    stint_status st =
+        x && size ? sti_tensor_file_read_f32(f, row, 0, count, x) : STINT_E_MEMORY;
+    if (st == STINT_OK) {
+        add_squares(&shape, t->axis, x, size);
+        st = sti_channels_of_most(size, t->channels, t->count, t->channel);
+    }
+    sti_free(x);
+    sti_free(size);
+    return st;
+}
+
+static stint_status choose_all_channels(sti_inputs *in)
+{
+    stint_status st = STINT_OK;
+    for (int i = 0; i < in->update.count && st == STINT_OK; i++)
+        if (in->update.tensor[i].channel)
+            st = choose_channels(in, &in->update.tensor[i]);
+    return st;
+}
+
+/* By the gains of a file; those that it does not have stay chosen by their norm. */
+static stint_status apply_file(sti_inputs *in, const char *path)
+{
+    sti_gains gains = {.count = 0};
+    stint_status st = sti_gains_read(path, &gains);
+    if (st == STINT_OK)
+        st = sti_gains_check(&gains, path, in->start);
+    if (st == STINT_OK)
+        st = sti_gains_apply(&gains, &in->update);
+    sti_gains_fini(&gains);
+    return st;
+}
+
+stint_status sti_update_choose(sti_inputs *in)
+{
+    const sti_update_values *update = sti_update_section_of(in->recipe);
+    chooser c;
+    if (update->what == STI_UPDATE_FULL)
+        return STINT_OK;
+    stint_status st = chooser_init(in, &c);
+    if (st == STINT_OK)
+        st = choose(&c, update, &in->update);
+    if (st == STINT_OK)
+        st = choose_all_channels(in);
+    if (st == STINT_OK && update->gains)
+        st = apply_file(in, update->gains);
+    if (st == STINT_OK)
+        in->network.update = &in->update;
+    sti_update_set_fini(&c.listed);
+    sti_classifier_fini(&c.classifier);
+    return st;
+}

@@ -1,0 +1,12 @@
+/* The parameters that [update] of a recipe names, of the network it begins with. */
+#ifndef STI_TRAIN_UPDATE_CHOICE_H
+#define STI_TRAIN_UPDATE_CHOICE_H
+
+#include "train/inputs.h"
+
+/* Once start and network are described: the set into inputs->update, and the network to
+ * be trained refers to it. Nothing for a training of everything. A new classifier is
+ * always trained. STINT_E_USAGE: the list names what the network does not have. */
+stint_status sti_update_choose(sti_inputs *inputs);
+
+#endif

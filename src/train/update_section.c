@@ -1,0 +1,79 @@
+/* [update] of a recipe: which parameters a training changes. */
+#include "train/update_section.h"
+
+#include "model/bayes_section.h"
+#include "train/prune_section.h"
+#include "train/shrink_section.h"
+#include "train/train_section.h"
+
+#define AT(field) .offset = offsetof(sti_update_values, field)
+
+static const sti_option rows[] = {
+    {.name = "what",
+     .type = STI_OPTION_CHOICE,
+     STI_OPTION_NO_BOUND,
+     .default_text = "full",
+     .choices = "full|last|bias|tensors",
+     AT(what),
+     .unit = "WORD",
+     .help = "parameters of train.start that are trained: all, the classifier (of text "
+             "the head or, where it shares the table of tokens, the last "
+             "normalisation), that and every bias, or those of update.tensors; of the "
+             "rest no gradient is made and nothing is kept"},
+    {.name = "tensors",
+     .type = STI_OPTION_TEXT,
+     STI_OPTION_NO_BOUND,
+     .default_text = "",
+     AT(tensors),
+     .unit = "LIST",
+     .help =
+         "of what = tensors: names of parameters, comma-separated; * stands for "
+         "any characters, dots too, A-B for a number, @1/4 for a share of a weight's "
+         "input channels, those of largest norm: h.8-11.attn.*@1/2,*.bias"},
+    {.name = "gains",
+     .type = STI_OPTION_PATH,
+     STI_OPTION_NO_BOUND,
+     .default_text = "",
+     AT(gains),
+     .local = true,
+     .unit = "FILE",
+     .help =
+         "gains.json of stint finetune, by which the channels of shares are chosen, "
+         "in the place of norms"},
+};
+
+static void check(const stint_recipe *recipe, sti_complaints *list)
+{
+    const sti_update_values *update = sti_update_section_of(recipe);
+    if (update->tensors && update->what != STI_UPDATE_TENSORS)
+        sti_complain(list, "update.tensors: is read with update.what = tensors alone; "
+                           "set that, or leave the list out");
+    if (update->what == STI_UPDATE_FULL)
+        return;
+    if (update->what == STI_UPDATE_TENSORS && !update->tensors)
+        sti_complain(list, "update.what: tensors wants a list of them; set "
+                           "update.tensors, as h.11.attn.*,*.bias");
+    if (!sti_train_section_of(recipe)->start)
+        sti_complain(list, "update.what: only a part of the parameters is trained, but "
+                           "there is no model that the others come from; give one by "
+                           "--start MODEL");
+    if (sti_prune_section_of(recipe)->sparsity > 0)
+        sti_complain(list, "update.what: pruning is for trainings of all parameters; "
+                           "leave out prune.sparsity, or set full");
+    if (sti_shrink_section_of(recipe)->scheme)
+        sti_complain(list, "update.what: a compression scheme is for trainings of all "
+                           "parameters; leave out shrink.scheme, or set full");
+    if (sti_bayes_section_of(recipe)->samples > 0)
+        sti_complain(list, "update.what: weights that are drawn are trained all "
+                           "together; leave out bayes.samples, or set full");
+}
+
+const sti_recipe_section sti_update_section = {
+    STI_RECIPE_SECTION("update", rows, sti_update_values),
+    .check = check,
+};
+
+const sti_update_values *sti_update_section_of(const stint_recipe *recipe)
+{
+    return sti_recipe_values(recipe, &sti_update_section);
+}

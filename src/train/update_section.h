@@ -1,0 +1,24 @@
+/* [update] of a recipe: which parameters a training that begins with a model changes.
+ */
+#ifndef STI_TRAIN_UPDATE_SECTION_H
+#define STI_TRAIN_UPDATE_SECTION_H
+
+#include "base/recipe.h"
+
+enum {
+    STI_UPDATE_FULL,
+    STI_UPDATE_LAST,   /* the classifier, or a text model's head */
+    STI_UPDATE_BIAS,   /* these, and every bias */
+    STI_UPDATE_TENSORS /* a list */
+};
+
+typedef struct sti_update_values {
+    int what;
+    const char *gains; /* a gains.json, which chooses channels of shares; NULL: norms */
+    const char *tensors; /* of STI_UPDATE_TENSORS: see model/update_set.h; NULL: none */
+} sti_update_values;
+
+extern const sti_recipe_section sti_update_section;
+const sti_update_values *sti_update_section_of(const stint_recipe *recipe);
+
+#endif

@@ -1,0 +1,184 @@
+# stint finetune: parts of a model, the same bits however it is run, and what is refused.
+. "$(dirname "$0")/cli_lib.sh"
+cd "$work" || exit 1
+python3 - <<'PY'
+# Two sets of pictures with nothing in common: bars of one or two directions.
+import os, struct, zlib
+def chunk(kind, data):
+    return (struct.pack(">I", len(data)) + kind + data +
+            struct.pack(">I", zlib.crc32(kind + data)))
+def write(path, size, seed, kind):
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    px = bytearray()
+    for y in range(size):
+        px.append(0)
+        for x in range(size):
+            seed = (seed * 1103515245 + 12345) % (1 << 31)
+            on = (x // 2 if kind == 0 else y // 2 if kind == 1 else (x + y) // 2) % 2
+            px.append(150 * on + (seed >> 16) % 100)
+    with open(path, "wb") as f:
+        f.write(b"\x89PNG\r\n\x1a\n" +
+                chunk(b"IHDR", struct.pack(">IIBBBBB", size, size, 8, 0, 0, 0, 0)) +
+                chunk(b"IDAT", zlib.compress(bytes(px))) + chunk(b"IEND", b""))
+for part, n in (("train", 24), ("test", 8)):
+    for i in range(n):
+        for k, c in enumerate(("across", "down")):
+            write(f"two/{part}/{c}/{i}.png", 12, 97 * i + k, k)
+        for k, c in enumerate(("across", "down", "slanted")):
+            write(f"three/{part}/{c}/{i}.png", 16, 89 * i + k + 5, k)
+PY
+cat >base.ini <<'INI'
+[model]
+name = resnet8
+[data]
+path = two
+[train]
+epochs = 2
+batch = 12
+shards = 2
+INI
+run 0 train base.ini -o base -q
+tune="finetune base --data three --batch 12 --shards 2 --epochs 2"
+
+# Other classes and another size: everything fits, and the plan is kept.
+run 0 $tune --what bias -o bias --json -q
+json_ok
+json '[t["tensor"] for t in j["scheme"]][-2:] == ["fc.weight", "fc.bias"]'
+json 'j["trained_parameters"] < j["parameters"] and 0.3 < j["step_share"] < 0.8'
+json 'all(t["share"] == 1 and t["bytes"] > 0 for t in j["scheme"])'
+json 'j["smallest_bytes"] <= j["planned_peak_bytes"] < j["full_peak_bytes"]'
+json 'len(j["start_sha256"]) == 64 and j["step_s"] > 0'
+
+# Nothing but the list has changed, and of a list a new classifier is a part.
+run 0 $tune --tensors 'layer3.0.conv2.weight,*.bn1.shift' -o part --json -q
+json '{t["tensor"] for t in j["scheme"]} >= {"layer3.0.conv2.weight", "layer1.0.bn1.shift", "fc.weight"}'
+python3 - <<'PY' || fail "others than those of the list have changed, or they have not"
+import json, os, struct
+def tensors(path):
+    data = open(path, "rb").read()
+    n = struct.unpack("<Q", data[:8])[0]
+    head = json.loads(data[8:8 + n])
+    head.pop("__metadata__")
+    return {k: data[8 + n + v["data_offsets"][0]:8 + n + v["data_offsets"][1]]
+            for k, v in head.items()}
+a, b = tensors("base/model.safetensors"), tensors("part/model.safetensors")
+c = tensors("part/checkpoints/" + sorted(os.listdir("part/checkpoints"))[-1])
+trained = {t["tensor"] for t in json.load(open("out"))["scheme"]}
+states = {k for k in a if k.endswith((".mean", ".variance"))}
+for k in a:
+    assert k not in b or k.startswith("fc.") or (a[k] == b[k]) == (k not in trained), k
+held = {k for k in c if not k.startswith("optimizer.")}
+assert held == trained | states, (held, trained, states)
+assert {k[12:] for k in c if k.startswith("optimizer.0.")} == trained
+PY
+
+# The same bits: threads, instruction set, a stop and a resume, stint train of the recipe.
+sha() { sed 's/.*"weights_sha256":"\([0-9a-f]*\)".*/\1/' out; }
+list="--tensors layer3.*"
+run 0 $tune $list -o one -j 1 --json -q && want=$(sha)
+STINT_ISA=ref run 0 $tune $list -o two_j -j 2 --json -q && [ "$(sha)" = "$want" ] || fail "-j 2 has other bits"
+run 0 train one/recipe.ini -o again --json -q && [ "$(sha)" = "$want" ] || fail "train has other bits"
+run 0 $tune $list -o stop --steps 5 --set schedule.name=constant -q
+run 0 finetune base --data three --batch 12 --shards 2 $list -o whole --steps 9 --set schedule.name=constant --json -q
+want=$(sha)
+run 0 finetune base --data three --batch 12 --shards 2 $list -o stop --steps 9 --set schedule.name=constant --resume --json -q
+[ "$(sha)" = "$want" ] || fail "a resumed run has other bits"
+# A resume takes what it did not train from that very model.
+run 0 train base.ini -o other --seed 2 -q
+run 2 finetune other --data three --batch 12 --shards 2 $list -o stop --steps 12 --set schedule.name=constant --resume
+says err "give that run's model"
+
+# A share of a weight saves a slice of the layer's input, and nothing else changes.
+run 0 $tune --tensors 'layer3.0.conv2.weight@1/4' -o share --json -q
+json '[(t["tensor"], t["share"]) for t in j["scheme"]] == [("layer3.0.conv2.weight", 0.25), ("fc.weight", 1), ("fc.bias", 1)]'
+json 'j["scheme"][0]["bytes"] == 2 * 4 * 9 * 16 * 64'
+run 0 plan share/recipe.ini --tensors
+says out "take_channels"
+
+# A search: three budgets have three schemes, less budget has no more gain, and no run is
+# above its budget, gains included.
+run 0 $tune --what sparse --plan --json
+json 'len(j["budgets"]) == 5 and len({b["gain"] for b in j["budgets"]}) >= 3'
+json 'all(a["gain"] <= b["gain"] for a, b in zip(j["budgets"], j["budgets"][1:]))'
+json 'all(b["planned_peak_bytes"] <= b["budget_bytes"] for b in j["budgets"])'
+json 'all(t["gain"] >= 0 for t in j["scheme"])'
+budget=$(python3 -c 'import json; print(json.load(open("out"))["budgets"][2]["budget_bytes"] + 200000)')
+run 0 $tune --memory "$budget" -o sparse -j 2 --json -q
+json 'j["trained_parameters"] < j["parameters"]'
+if grep -q '^STINT_SANITIZE:.*=$' "$STINT_BUILD/CMakeCache.txt"; then
+    json "j['peak_rss_bytes'] is None or j['peak_rss_bytes'] <= $budget"
+fi
+want=$(sha)
+run 0 $tune --memory "$budget" -o sparse1 -j 1 --json -q
+[ "$(sha)" = "$want" ] || fail "-j 1 finds another scheme"
+grep -h '^tensors' sparse/recipe.ini sparse1/recipe.ini | sort -u | wc -l | grep -qx 1 ||
+    fail "-j 1 finds another list"
+run 0 train sparse/recipe.ini -o sparse2 --json -q
+[ "$(sha)" = "$want" ] || fail "the recipe of a search has other bits"
+run 2 $tune --memory "$budget" -o sparse -q
+
+head -c 300 sparse/gains.json >short.json
+run 4 train sparse/recipe.ini -o none --set update.gains=short.json
+run 4 train sparse/recipe.ini -o none --start other --set update.gains=sparse/gains.json
+says err "is of weights of SHA-256"
+run 0 $tune --step-time 0.5x -o timed --json -q
+json 'j["step_share"] <= 0.5'
+
+# Refused, with nothing written.
+run 0 $tune --what last --plan
+says out "parameters trained, in 2 tensors"
+run 2 $tune --tensors 'layer3.0.conv2.wieght' -o none
+says err "did you mean 'layer3.0.conv2.weight'?"
+run 2 $tune --what bias --tensors fc.bias -o none
+run 2 $tune --what tensors -o none
+run 2 $tune --what bias --step-time 0.5x -o none
+run 2 $tune --step-time soon -o none
+run 3 $tune --step-time 0.1x -o none
+says err "the classifier alone"
+run 2 $tune --tensors 'layer3.0.conv2.weight@1/3' -o none
+says err "1/8, 1/4, 1/2 or 1 was wanted"
+run 2 $tune --what some -o none
+run 2 finetune base -o none
+says err "--data"
+run 2 $tune -o base
+says err "written over by its own answer"
+run 3 $tune --what last --memory 5M -o none
+run 3 $tune --memory 5M -o none
+says err "it would train 2 tensors, of which the last is fc.bias"
+for flag in "--gains measured" "--rank 8" "--alpha 16" "--frozen int8" "--window 8"; do
+    # shellcheck disable=SC2086
+    run 8 $tune $flag -o none
+done
+head -c 400 base/model.safetensors >broken.safetensors
+run 4 finetune broken.safetensors --data three -o none
+printf 'no images, but words\n%.0s' 1 2 3 4 5 6 7 8 9 >words.txt
+run 4 finetune base --data words.txt -o none
+cat >text.ini <<'INI'
+[model]
+name = gpt
+depth = 1
+width = 16
+heads = 2
+context = 16
+[data]
+path = words.txt
+tokenizer = byte
+[train]
+steps = 3
+batch = 2
+shards = 1
+INI
+run 0 train text.ini -o text -q
+run 4 finetune text --data three --what bias -o none
+run 4 finetune text --data three/train/down/1.png --what bias --batch 2 --shards 1 --set data.tokenizer=char -o none
+[ ! -e none ] || fail "a refused run left a folder"
+run 2 train base.ini -o none --set update.what=bias
+says err "there is no model that the others come from"
+run 2 train base.ini -o none --start base --set update.what=bias --set prune.sparsity=0.5
+
+# A folder in Hugging Face's layout.
+run 0 export hf text --out hf
+run 0 finetune hf --data words.txt --set data.tokenizer=byte --what last --steps 2 --batch 2 --shards 1 -o from_hf --json -q
+json 'j["trained_parameters"] == 32 and len(j["start_sha256"]) == 64'
+[ -s from_hf/start.safetensors ] || fail "no start.safetensors"
+finish

@@ -1,0 +1,438 @@
+/* Parts of the parameters: lists are read as they are written, and the gradients of a
+ * part are those of the whole network, bit for bit, with nothing run for the others. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/rng.h"
+#include "exec/runner.h"
+#include "model/network.h"
+#include "op/op.h"
+
+/* ---- lists ---- */
+
+static bool matches(const char *word, const char *name)
+{
+    return sti_update_word_matches(word, strlen(word), name);
+}
+
+static void words_stand_for_names(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *word, *name;
+        bool match;
+    } cases[] = {
+        {"fc.weight", "fc.weight", true},
+        {"fc.weight", "fc.weights", false},
+        {"*", "h.3.attn.c_attn.weight", true},
+        {"*.bias", "h.3.attn.c_attn.bias", true},
+        {"*.bias", "h.3.attn.c_attn.bias.x", false},
+        {"h.8-11.attn.*", "h.8.attn.c_attn.weight", true},
+        {"h.8-11.attn.*", "h.11.attn.c_proj.bias", true},
+        {"h.8-11.attn.*", "h.7.attn.c_attn.weight", false},
+        {"h.8-11.attn.*", "h.12.attn.c_attn.weight", false},
+        {"h.8-11.attn.*", "h.9.mlp.c_fc.weight", false},
+        {"h.0-1", "h.10", false}, /* the whole number counts */
+        {"h.10-11", "h.1", false},
+        {"*.1-2.conv*", "layer3.1.conv2.weight", true},
+        {"layer1-2.*", "layer1.0.conv1.weight", false}, /* no number of its own */
+        {"a*b*c", "axxbyybzc", true},
+        {"a*b*c", "axxbyyz", false},
+        {"1-3", "2", true},
+        {"1-", "1-", true},
+        {"999999999-999999999", "999999999", true},
+        {"", "", true},
+        {"", "a", false},
+        {"**", "", true},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+        if (matches(cases[i].word, cases[i].name) != cases[i].match)
+            fail_msg("'%s' and '%s'", cases[i].word, cases[i].name);
+}
+
+static sti_network_desc text_desc(const char *name)
+{
+    sti_network_desc desc = {
+        .name = name,
+        .text = {.vocabulary = 40, .depth = 3, .width = 32, .heads = 4, .kv_heads = 2},
+        .context = 12};
+    if (strcmp(name, "gpt") == 0)
+        desc.text.kv_heads = 4;
+    assert_int_equal(stint_text_model_resolve(name, &desc.text, &desc.context),
+                     STINT_OK);
+    return desc;
+}
+
+static void lists_are_read(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *list, *says;
+        int count;
+    } cases[] = {
+        {"h.1-2.attn.*", NULL, 8},
+        {" h.0.ln_1.scale , h.0.ln_1.shift", NULL, 2},
+        {"*.bias,h.0.attn.c_attn.bias", NULL, 12},
+        {"h.0.*.weight@1/4,h.0.mlp.c_fc.weight@1", NULL, 4},
+        {"h.0.mlp.c_fc.weight@1/3", "'1/3' is no share of h.0.mlp.c_fc.weight", 0},
+        {"h.0.mlp.c_fc.weight@", "'' is no share", 0},
+        {"h.0.mlp.c_fc.bias@1/2", "has no channels to train a share of", 0},
+        {"h.0.ln_1.scal", "did you mean 'h.0.ln_1.scale'?", 0},
+        {"h.7.*", "no parameter is called 'h.7.*'", 0},
+        {"h.0.ln_1.scale,", "a name is missing", 0},
+        {",,", "a name is missing", 0},
+        {"", "a name is missing", 0},
+    };
+    const sti_network_desc desc = text_desc("gpt");
+    sti_network net;
+    assert_int_equal(sti_network_build(&desc, STINT_EVAL, 1, &net), STINT_OK);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        sti_update_set set = {.count = 0};
+        const stint_status st =
+            sti_update_set_parse("key", cases[i].list, net.graph, &set);
+        assert_int_equal(st, cases[i].says ? STINT_E_USAGE : STINT_OK);
+        if (cases[i].says)
+            assert_non_null(strstr(stint_last_error(), cases[i].says));
+        assert_int_equal(set.count, cases[i].count);
+        sti_update_set_fini(&set);
+    }
+    sti_network_fini(&net);
+}
+
+/* ---- gradients ---- */
+
+static uint64_t name_sum(const char *name)
+{
+    uint64_t sum = 7;
+    for (; *name; name++)
+        sum = sum * 31 + (uint8_t)*name;
+    return sum;
+}
+
+static float number(const char *name, int64_t i)
+{
+    uint32_t w[4];
+    sti_random4(5, STI_STREAM_TEST, name_sum(name), (uint64_t)i, w);
+    return 2 * sti_uniform(w[0]) - 1;
+}
+
+static void fill_leaves(runner *r, const stint_graph *g, int64_t classes)
+{
+    for (stint_value v = 0; v < sti_graph_value_count(g); v++) {
+        const sti_value_row *row = sti_graph_value(g, v);
+        void *x = sti_exec_address(r->exec, v);
+        if (row->role == STI_ROLE_NODE || row->role == STI_ROLE_CONSTANT)
+            continue;
+        const bool positive = strstr(row->name, "scale") || strstr(row->name, "var");
+        for (int64_t i = 0; i < stint_shape_count(&row->shape); i++) {
+            const float u = number(row->name, i);
+            if (row->shape.dtype == STINT_I32)
+                ((int32_t *)x)[i] = (int32_t)((1 + u) * 0.499f * (float)classes);
+            else
+                ((float *)x)[i] = positive ? 1 + 0.2f * u : 0.4f * u;
+        }
+    }
+}
+
+static const sti_output *gradient_of(const stint_graph *g, const char *name)
+{
+    for (int32_t i = 0; i < sti_graph_output_count(g); i++) {
+        const sti_output *output = &sti_graph_outputs(g)[i];
+        if (output->kind == STI_OUTPUT_GRADIENT && strcmp(output->name, name) == 0)
+            return output;
+    }
+    return NULL;
+}
+
+static int backward_nodes(const stint_graph *g)
+{
+    int count = 0;
+    for (int32_t n = 0; n < sti_graph_node_count(g); n++)
+        count += sti_graph_node(g, n)->backward;
+    return count;
+}
+
+static void run(stint_graph *g, int64_t classes, runner *r)
+{
+    static const sti_step step = {.seed = 1};
+    runner_init(r, g, 1);
+    fill_leaves(r, g, classes);
+    sti_exec_run(r->exec, &sti_team_serial, &step);
+}
+
+/* Numbers that a gradient would be: finite, and not zero everywhere. */
+static void check_numbers(const float *x, int64_t count, const char *name)
+{
+    double sum = 0;
+    for (int64_t i = 0; i < count; i++)
+        sum += fabs((double)x[i]);
+    if (!(sum > 0) || !isfinite(sum))
+        fail_msg("the gradient of %s has sum %g", name, sum);
+}
+
+/* Minimal filtering takes multiples of 16 channels, so that a share of fewer has other
+ * sums: set for networks of such convolutions. */
+static bool other_sums;
+
+static void compare_run(const sti_output *mine, const float *x, const float *want,
+                        int64_t count, double largest)
+{
+    for (int64_t i = 0; i < count; i++) {
+        const double error = fabs((double)x[i] - (double)want[i]);
+        if (other_sums ? error > 1e-5 * largest : x[i] != want[i])
+            fail_msg("%s: %.9g, wanted %.9g", mine->name, (double)x[i],
+                     (double)want[i]);
+    }
+}
+
+static double largest_of(const float *x, int64_t count)
+{
+    double largest = 0;
+    for (int64_t i = 0; i < count; i++)
+        largest = fmax(largest, fabs((double)x[i]));
+    return largest;
+}
+
+/* Bits of a gradient, or of some channels of it. */
+static void compare_slice(const stint_graph *g, const sti_output *mine, const float *x,
+                          const float *all)
+{
+    const stint_shape shape = stint_value_shape(g, mine->target);
+    const int64_t channels = shape.dim[mine->channel_axis];
+    const double largest = largest_of(all, stint_shape_count(&shape));
+    int64_t outer = 1, inner = 1;
+    if (mine->channel_count == 0) {
+        assert_memory_equal(x, all, stint_shape_bytes(&shape));
+        return;
+    }
+    for (int i = 0; i < shape.rank; i++) {
+        outer *= i < mine->channel_axis ? shape.dim[i] : 1;
+        inner *= i > mine->channel_axis ? shape.dim[i] : 1;
+    }
+    for (int64_t o = 0; o < outer; o++)
+        for (int64_t c = 0; c < mine->channel_count; c++, x += inner)
+            compare_run(mine, x, all + (o * channels + mine->channels[c]) * inner,
+                        inner, largest);
+}
+
+/* The part's gradients are in the whole's, and no others are there. */
+static void compare(const stint_graph *part, const runner *rp, const stint_graph *whole,
+                    const runner *rw, const sti_update_set *set)
+{
+    int count = 0;
+    for (int32_t i = 0; i < sti_graph_output_count(part); i++) {
+        const sti_output *mine = &sti_graph_outputs(part)[i];
+        if (mine->kind != STI_OUTPUT_GRADIENT)
+            continue;
+        const sti_output *all = gradient_of(whole, mine->name);
+        assert_non_null(sti_update_set_find(set, mine->name));
+        const stint_shape full = stint_value_shape(whole, all->value);
+        check_numbers(sti_exec_address(rw->exec, all->value), stint_shape_count(&full),
+                      mine->name);
+        compare_slice(part, mine, sti_exec_address(rp->exec, mine->value),
+                      sti_exec_address(rw->exec, all->value));
+        count++;
+    }
+    assert_int_equal(count, set->count);
+    assert_true(backward_nodes(part) <= backward_nodes(whole));
+}
+
+static int takes_some(void *user, const sti_value_row *row)
+{
+    uint32_t w[4];
+    const uint64_t *seed = user;
+    sti_random4(*seed, STI_STREAM_TEST, name_sum(row->name), 0, w);
+    if (w[0] % 100 >= 10 + 6 * (*seed % 10))
+        return 0;
+    const bool weight = sti_graph_is_weight(row) && strncmp(row->name, "w", 1) != 0 &&
+                        strcmp(row->name, "lm_head.weight") != 0;
+    return weight ? 1 << w[1] % 4 : STI_SHARE_WHOLE;
+}
+
+/* Ten random parts of a network. */
+static void check_network(const sti_network_desc *desc, int64_t classes)
+{
+    sti_network whole;
+    runner rw;
+    assert_int_equal(sti_network_build(desc, STINT_TRAIN, 3, &whole), STINT_OK);
+    run(whole.graph, classes, &rw);
+    for (uint64_t seed = 1; seed <= 10; seed++) {
+        sti_network_desc d = *desc;
+        sti_update_set set = {.count = 0};
+        sti_network part;
+        runner rp;
+        assert_int_equal(sti_update_set_choose(whole.graph, takes_some, &seed, &set),
+                         STINT_OK);
+        assert_true(set.count > 0);
+        d.update = &set;
+        assert_int_equal(sti_network_build(&d, STINT_TRAIN, 3, &part), STINT_OK);
+        assert_true(sti_network_trained(&part) < sti_network_parameters(&part));
+        run(part.graph, classes, &rp);
+        compare(part.graph, &rp, whole.graph, &rw, &set);
+        runner_fini(&rp);
+        sti_network_fini(&part);
+        sti_update_set_fini(&set);
+    }
+    runner_fini(&rw);
+    sti_network_fini(&whole);
+}
+
+static void gradients_of_residuals(void **state)
+{
+    (void)state;
+    sti_network_desc desc = {.name = "resnet8",
+                             .model = {.classes = 5, .width = 16},
+                             .height = 16,
+                             .width = 16,
+                             .channels = 3};
+    check_network(&desc, 5);
+    desc.freeze_norm = true;
+    check_network(&desc, 5);
+    desc.winograd = other_sums = true;
+    check_network(&desc, 5);
+    other_sums = false;
+}
+
+static void gradients_of_tied_tables(void **state)
+{
+    (void)state;
+    const sti_network_desc gpt = text_desc("gpt"), llama = text_desc("llama");
+    check_network(&gpt, 40);
+    check_network(&llama, 40);
+}
+
+/* loss = sum(gelu(gelu(x W + b) W + b) U): W and b are used twice. */
+static stint_graph *used_twice(stint_value *loss_out)
+{
+    stint_graph *g = NULL;
+    const stint_shape xs = STINT_SHAPE(6, 16), ws = STINT_SHAPE(16, 16);
+    const stint_shape bs = STINT_SHAPE(16), us = STINT_SHAPE(16, 3);
+    assert_int_equal(stint_graph_create(STINT_TRAIN, &g), STINT_OK);
+    stint_value x = stint_input(g, "x", &xs);
+    const stint_value w = stint_param(g, "w", &ws, NULL);
+    const stint_value b = stint_param(g, "b", &bs, NULL);
+    const stint_value u = stint_param(g, "u", &us, NULL);
+    for (int i = 0; i < 2; i++)
+        x = stint_gelu(g, stint_bias(g, stint_matmul(g, x, w, false, false), b));
+    *loss_out = stint_sum(g, stint_matmul(g, x, u, false, false), 3, false);
+    assert_int_equal(sti_pass_prepare(g), STINT_OK);
+    return g;
+}
+
+static bool is_in(const void *user, const sti_value_row *param, sti_train_share *share)
+{
+    const sti_update_tensor *t = sti_update_set_find(user, param->name);
+    if (t)
+        *share = (sti_train_share){t->channel, t->count};
+    return t != NULL;
+}
+
+static void gradients_of_a_layer_used_twice(void **state)
+{
+    (void)state;
+    static const char *const lists[] = {"w",   "b",     "u",       "w,u",
+                                        "w,b", "w@1/4", "u@1/2,b", "w@1/8,u@1/8"};
+    stint_value loss;
+    runner rw, rp;
+    stint_graph *whole = used_twice(&loss);
+    assert_int_equal(sti_pass_train(whole, loss, NULL), STINT_OK);
+    assert_int_equal(sti_pass_standard(whole), STINT_OK);
+    run(whole, 1, &rw);
+    for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
+        sti_update_set set = {.count = 0};
+        stint_graph *part = used_twice(&loss);
+        assert_int_equal(sti_update_set_parse("key", lists[i], part, &set), STINT_OK);
+        assert_int_equal(sti_pass_train(part, loss, &(sti_train_set){is_in, &set}),
+                         STINT_OK);
+        assert_int_equal(sti_pass_standard(part), STINT_OK);
+        run(part, 1, &rp);
+        compare(part, &rp, whole, &rw, &set);
+        runner_fini(&rp);
+        stint_graph_destroy(part);
+        sti_update_set_fini(&set);
+    }
+    runner_fini(&rw);
+    stint_graph_destroy(whole);
+}
+
+/* Training the last layer alone runs no layer below backward and saves nothing there.
+ */
+static void nothing_is_left_below_the_cut(void **state)
+{
+    (void)state;
+    sti_network_desc desc = {.name = "resnet8",
+                             .model = {.classes = 5, .width = 16},
+                             .height = 16,
+                             .width = 16,
+                             .channels = 3,
+                             .freeze_norm = true};
+    sti_update_tensor tensors[] = {{.name = "fc.weight"}, {.name = "fc.bias"}};
+    const sti_update_set set = {.tensor = tensors, .count = 2};
+    sti_network part;
+    size_t saved;
+    desc.update = &set;
+    assert_int_equal(sti_network_build(&desc, STINT_TRAIN, 3, &part), STINT_OK);
+    for (int32_t n = 0; n < sti_graph_node_count(part.graph); n++) {
+        const sti_node *node = sti_graph_node(part.graph, n);
+        if (node->backward && strncmp(node->scope, "layer", 5) == 0)
+            fail_msg("%s in %s runs backward", node->op->name, node->scope);
+    }
+    assert_int_equal(sti_pass_saved_bytes(part.graph, &saved), STINT_OK);
+    assert_true(saved <= 3 * (64 + 2 * 5) * sizeof(float)); /* fc's input, logits */
+    sti_network_fini(&part);
+}
+
+static void an_empty_part_is_refused(void **state)
+{
+    (void)state;
+    sti_update_tensor tensor = {.name = "wpe.nothing"};
+    const sti_update_set set = {.tensor = &tensor, .count = 1};
+    sti_network_desc desc = text_desc("gpt");
+    sti_network net;
+    desc.update = &set;
+    assert_int_equal(sti_network_build(&desc, STINT_TRAIN, 3, &net), STINT_E_INPUT);
+    assert_non_null(strstr(stint_last_error(), "nothing is trained"));
+}
+
+static void memory_runs_out(void **state)
+{
+    (void)state;
+    const sti_network_desc desc = text_desc("gpt");
+    sti_network net;
+    stint_status st = STINT_E_MEMORY;
+    assert_int_equal(sti_network_build(&desc, STINT_EVAL, 1, &net), STINT_OK);
+    for (int nth = 1; st == STINT_E_MEMORY; nth++) {
+        sti_update_set set = {.count = 0};
+        assert_true(nth < 100);
+        sti_alloc_fail_nth(nth);
+        st = sti_update_set_parse("key", "*.bias", net.graph, &set);
+        sti_alloc_fail_nth(0);
+        sti_update_set_fini(&set);
+    }
+    assert_int_equal(st, STINT_OK);
+    sti_network_fini(&net);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(words_stand_for_names),
+        cmocka_unit_test(lists_are_read),
+        cmocka_unit_test(gradients_of_residuals),
+        cmocka_unit_test(gradients_of_tied_tables),
+        cmocka_unit_test(gradients_of_a_layer_used_twice),
+        cmocka_unit_test(nothing_is_left_below_the_cut),
+        cmocka_unit_test(an_empty_part_is_refused),
+        cmocka_unit_test(memory_runs_out),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
