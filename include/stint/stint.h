@@ -3,6 +3,7 @@
  * codec.h     arrays of floats packed within an error bound
  * data.h      images: what is in a folder, checks, rendered letters, downloads
  * env.h       environments for reinforcement learning, many stepped together
+ * field.h     trained fields, asked for values and derivatives
  * generate.h  text from a trained transformer
  * graph.h     graphs of operators: values, shapes, scopes
  * infer.h     use of a trained model: a split evaluated, an image classified
@@ -34,6 +35,7 @@
 #include "stint/codec.h"
 #include "stint/data.h"
 #include "stint/env.h"
+#include "stint/field.h"
 #include "stint/generate.h"
 #include "stint/graph.h"
 #include "stint/infer.h"
