@@ -58,7 +58,7 @@ typedef struct stint_field_ask {
     /* Highest order of derivatives, 0 to 10 as the coordinates allow. */
     int order;
     stint_field_columns list;
-    /* Of all: the first so many columns, 0: every one. */
+    /* The first so many columns of all, 0: every one. */
     int64_t most;
     /* Values, first derivatives and the Laplacian alone; order is not looked at. */
     bool laplacian;
@@ -106,7 +106,7 @@ STINT_API void stint_field_plan_fini(stint_field_plan_result *result);
 
 /** Where a field is asked: a grid, or the rows of a file. */
 typedef struct stint_field_points {
-    /* Of a grid, for fields of two coordinates: cell centres on [-1, 1], rows from the
+    /* A grid, for fields of two coordinates: cell centres on [-1, 1], rows from the
      * top; the first coordinate runs along a row. */
     int64_t width, height;
     /* In place of a grid: a .npy of [points, coordinates] float32. */

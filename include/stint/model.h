@@ -147,7 +147,8 @@ typedef struct stint_field_desc {
     /* What the first hidden layer's sums, and those of the others, are multiplied by
      * before the activation. 0: 30 before a sine, else 1. */
     float omega, omega_hidden;
-    /* Of hidden layers; siren always has the sine, and the sign is refused. */
+    /* What follows hidden layers; siren always has the sine, and the sign is refused.
+     */
     stint_activation activation;
     /* Fourier features: coordinates are replaced by sines and cosines of so many
      * products with weights that begin normal, of this deviation (0: 10). 0: none. */

@@ -31,7 +31,7 @@ static double tokens_per_s(const stint_model_facts *facts, const stint_eval_resu
     return r->images_per_s * (double)facts->context;
 }
 
-/* Of values taken as 0 to 1; they lie from -1 to 1. */
+/* The signal to noise of values taken as 0 to 1; they lie from -1 to 1. */
 static double psnr_of(const stint_eval_result *r)
 {
     return 10 * log10(4 / r->loss);

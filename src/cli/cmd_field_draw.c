@@ -57,7 +57,7 @@ static stint_status draw_run(sti_cli_call *call)
     sti_cli_catch_signals();
     STI_TRY(stint_field_draw(model, width, height, (stint_field_show)args->show,
                              (int)args->threads, args->out));
-    sti_text_add(&text, args->out);
+    sti_text_printf(&text, call->common->json ? "%s" : "%s\n", args->out);
     st = sti_cli_answer_text(call, "out", &text);
 out:
     stint_model_close(model);

@@ -63,7 +63,7 @@ static stint_status import_field_run(sti_cli_call *call)
         st = stint_field_import(call->operands[0], &desc, args->out);
     if (st != STINT_OK)
         return st;
-    sti_text_add(&text, args->out);
+    sti_text_printf(&text, call->common->json ? "%s" : "%s\n", args->out);
     return sti_cli_answer_text(call, "out", &text);
 }
 

@@ -103,7 +103,7 @@ struct sti_op {
     stint_status (*expand)(stint_graph *graph, const sti_node *node, stint_value *out);
 
     /* Append nodes for the Taylor coefficients of the output from those of the inputs
-     * (op/jet.h). NULL: pass/jet says that there is no rule. */
+     * (op/jet_rule.h). NULL: pass/jet says that there is no rule. */
     stint_status (*jet)(stint_graph *graph, const sti_node *node,
                         const struct sti_jet_rule *rule);
 

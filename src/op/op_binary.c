@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "kernel/elementwise/elementwise.h"
-#include "op/jet.h"
+#include "op/jet_rule.h"
 #include "op/op_priv.h"
 
 /* Axes are aligned at the last; 1 repeats. */

@@ -1,6 +1,6 @@
 /* Operators on truncated Taylor series: functions of one number, products, sums of
  * series of different lengths, a bias on coefficient 0. */
-#include "op/jet.h"
+#include "op/jet_rule.h"
 
 #include <string.h>
 

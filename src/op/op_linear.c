@@ -1,7 +1,7 @@
 /* Copy, negation, multiples and shifts of every element: functions of one number whose
  * gradients are made of each other alone, so that the rules of all others may be made
  * of them. */
-#include "op/jet.h"
+#include "op/jet_rule.h"
 #include "op/op_unary_row.h"
 
 #define gradient_copy       d

@@ -6,7 +6,7 @@
 
 #include "kernel/gemm/gemm.h"
 #include "kernel/loop/loop_gemm.h"
-#include "op/jet.h"
+#include "op/jet_rule.h"
 #include "op/op_matmul_priv.h"
 
 sti_product sti_op_product(const stint_graph *graph, const sti_node *node,

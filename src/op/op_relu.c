@@ -2,7 +2,7 @@
  * which is an extra output of the forward node: x itself need not be kept. The gradient
  * is linear in dy, so its own gradient is itself again. */
 #include "kernel/elementwise/elementwise.h"
-#include "op/jet.h"
+#include "op/jet_rule.h"
 #include "op/op_priv.h"
 
 typedef struct slope_attr {

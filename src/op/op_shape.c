@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "kernel/elementwise/elementwise.h"
-#include "op/jet.h"
+#include "op/jet_rule.h"
 #include "op/op_priv.h"
 
 enum { JET_PARTS = 16 }; /* of a concatenation of series */

@@ -3,7 +3,7 @@
  * differentiated again. The gradients of SiLU and GELU are one kernel each, and are
  * themselves differentiated through their expansions. The sign has one that training
  * can use: that of x where |x| = x y is at most 1. */
-#include "op/jet.h"
+#include "op/jet_rule.h"
 #include "op/op_unary_row.h"
 
 #define gradient_square     stint_scale(g, stint_mul(g, d, x), 2.0f)

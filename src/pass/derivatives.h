@@ -6,7 +6,7 @@
 #ifndef STI_PASS_DERIVATIVES_H
 #define STI_PASS_DERIVATIVES_H
 
-#include "op/jet.h"
+#include "op/jet_rule.h"
 #include "pass/pass.h"
 
 /* A column of what is asked for: an output, differentiated along coordinates in this

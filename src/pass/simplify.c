@@ -11,6 +11,8 @@
 typedef struct simplifier {
     stint_graph *g;
     const sti_op *neg, *scale, *add, *sub, *mul, *fill, *reshape, *broadcast;
+    int32_t *uses; /* [values at the start of a walk] reads of each */
+    int32_t values;
     int folded;
 } simplifier;
 
@@ -24,6 +26,12 @@ static stint_value under(const simplifier *s, stint_value value, const sti_op *o
 {
     const sti_node *node = producer(s, value);
     return node && node->op == op ? node->in[0] : -1;
+}
+
+/* The same where nothing else reads that, so that it goes when it is folded. */
+static stint_value only_under(const simplifier *s, stint_value value, const sti_op *op)
+{
+    return value < s->values && s->uses[value] == 1 ? under(s, value, op) : -1;
 }
 
 static float factor_of(const simplifier *s, stint_value value)
@@ -82,9 +90,9 @@ static stint_value simpler_mul(simplifier *s, const sti_node *node)
         const stint_value a = node->in[i], b = node->in[1 - i];
         if (is_number(s, a, 1.0f) && same_shape(s, b, node->out[0]))
             return b;
-        if (under(s, a, s->neg) >= 0)
+        if (only_under(s, a, s->neg) >= 0)
             return sti_op_negate(s->g, stint_mul(s->g, under(s, a, s->neg), b));
-        if (under(s, a, s->scale) >= 0)
+        if (only_under(s, a, s->scale) >= 0)
             return stint_scale(s->g, stint_mul(s->g, under(s, a, s->scale), b),
                                factor_of(s, a));
     }
@@ -120,12 +128,32 @@ static stint_value simpler(simplifier *s, const sti_node *node)
                                   : -1;
 }
 
+static stint_status count_uses(simplifier *s)
+{
+    sti_free(s->uses);
+    s->values = sti_graph_value_count(s->g);
+    s->uses = sti_alloc_array(s->values, sizeof *s->uses, "pass.simplify");
+    if (!s->uses)
+        return STINT_E_MEMORY;
+    for (int32_t n = 0; n < sti_graph_node_count(s->g); n++) {
+        const sti_node *node = sti_graph_node(s->g, n);
+        for (int32_t i = 0; i < node->n_in; i++)
+            if (node->in[i] >= 0)
+                s->uses[node->in[i]]++;
+    }
+    for (int32_t i = 0; i < sti_graph_output_count(s->g); i++)
+        s->uses[sti_graph_outputs(s->g)[i].value] += 2;
+    return STINT_OK;
+}
+
 /* One walk; *folded_out counts what became simpler. */
 static stint_status walk_once(simplifier *s, int *folded_out)
 {
     const int32_t nodes = sti_graph_node_count(s->g);
     stint_status st = sti_graph_status(s->g);
     *folded_out = 0;
+    if (st == STINT_OK)
+        st = count_uses(s);
     for (int32_t n = 0; n < nodes && st == STINT_OK; n++) {
         const sti_node *node = sti_graph_node(s->g, n);
         const stint_value instead = simpler(s, node);
@@ -160,6 +188,7 @@ stint_status sti_pass_simplify(stint_graph *graph, sti_pass_note *note)
         if (st == STINT_OK)
             st = sti_pass_common_subexpression(graph, NULL);
     }
+    sti_free(s.uses);
     sti_pass_note_set(note, "%d signs, factors, ones and zeros folded", s.folded);
     return st;
 }

@@ -4,8 +4,8 @@
  * A value [n, ...] that depends on the points becomes one value [rows, n, ...] with the
  * leading coefficients of its series; the others are zero. A value that does not
  * depend on them stays as it is. */
-#ifndef STI_OP_JET_H
-#define STI_OP_JET_H
+#ifndef STI_OP_JET_RULE_H
+#define STI_OP_JET_RULE_H
 
 #include "graph/graph.h"
 #include "kernel/jet/jet.h"
