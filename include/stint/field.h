@@ -19,6 +19,14 @@
  * again, whichever needs fewer multiply-adds. Points are taken in tiles, and results go
  * to the file as they come, so memory does not grow with the number of points.
  *
+ * Columns are named by the outputs and what they are differentiated along: u, u_x,
+ * u_xy. An output is a number of the network as it was trained: of a picture -1 (black)
+ * to 1 (white). Coordinates, too, are the network's own; those of pictures lie on [-1,
+ * 1], the first from left to right, the second from the top to the bottom.
+ *
+ * The ways are those of W. Abi-Karam et al., "INR-Arch" (2023), who nest reverse
+ * passes, and of J. Bettencourt et al., "Taylor-Mode Automatic Differentiation" (2019).
+ *
  * A model serves one thread at a time. Calls block, and are functions of the model and
  * the points alone: the same bits for any number of threads and any budget. */
 #ifndef STINT_FIELD_H
@@ -35,17 +43,20 @@
 extern "C" {
 #endif
 
-/** How derivatives are found. */
+/** How derivatives are found. Both ways give the same numbers up to rounding. */
 typedef enum stint_field_way {
-    /* The one with fewer multiply-adds. */
+    /* The one with fewer multiply-adds, by the products of both graphs. */
     STINT_FIELD_AUTO,
-    /* The graph is differentiated backwards, again for every higher order. */
+    /* The graph is differentiated backwards, again for every higher order. Cheap for
+     * many coordinates, few outputs and order 1. */
     STINT_FIELD_REVERSE,
-    /* Every value carries its truncated Taylor series through one forward pass. */
+    /* Every value carries its truncated Taylor series through one forward pass: with d
+     * coordinates to order K, C(K + d, d) coefficients. Cheap for few coordinates. */
     STINT_FIELD_JETS
 } stint_field_way;
 
-/** Which derivatives. */
+/** Which derivatives. Columns come order by order, and within one in the order of the
+ * outputs. */
 typedef enum stint_field_columns {
     /* Each mixed derivative once: u, u_x, u_y, u_xx, u_xy, u_yy. */
     STINT_FIELD_DISTINCT,
@@ -53,7 +64,8 @@ typedef enum stint_field_columns {
     STINT_FIELD_ALL
 } stint_field_columns;
 
-/** What a field is asked for. All zero: its values. */
+/** What a field is asked for. All zero: its values. The struct is read during the call
+ * only. */
 typedef struct stint_field_ask {
     /* Highest order of derivatives, 0 to 10 as the coordinates allow. */
     int order;
@@ -65,7 +77,7 @@ typedef struct stint_field_ask {
     stint_field_way way;
     /* Most resident memory of the process, 0: no budget. Chooses the tile. */
     size_t memory_bytes;
-    /* 0: every CPU. */
+    /* Threads, which take tiles in turn; 0: every CPU. */
     int threads;
     /* Derivatives of order k are divided by scale k times; 0: 1. */
     double scale;
@@ -77,16 +89,19 @@ typedef struct stint_field_plan_result {
      * stint_field_plan_fini. */
     int64_t outputs;
     char **names;
-    /* Taylor coefficients a value by jets. */
+    /* Taylor coefficients a value by jets: d + 2 for a Laplacian alone. */
     int64_t coefficients;
     /* The way taken, and a sentence on why. */
     stint_field_way by;
     char why[256];
-    /* Nodes of the graph as it was built, and after each rewriting in turn. */
+    /* Nodes of the graph as it was built, and after each rewriting in turn: what no
+     * result depends on removed, equal things merged, signs and factors folded, mixed
+     * derivatives that differ in their order taken once. */
     int64_t built, dead_code, common_subexpression, simplify, symmetric;
     /* Multiply-adds a point. */
     double reverse_multiply_adds, jets_multiply_adds;
-    /* Points of a tile; bytes that one thread's tile works in, of the weights, and of
+    /* Points of a tile: a power of two, as many as work in half a MiB a thread, or as
+     * the budget holds. Bytes that one thread's tile works in, of the weights, and of
      * the process at its highest. */
     int64_t tile;
     size_t arena_bytes, weights_bytes, peak_bytes;
@@ -101,7 +116,8 @@ typedef struct stint_field_plan_result {
 STINT_API stint_status stint_field_plan(const stint_model_file *model,
                                         const stint_field_ask *ask,
                                         stint_field_plan_result *result_out);
-/** Free the names. A zeroed result is fine. */
+/** Free the names, and nothing else of the result. A zeroed result is fine, and so is
+ * one that was freed before. */
 STINT_API void stint_field_plan_fini(stint_field_plan_result *result);
 
 /** Where a field is asked: a grid, or the rows of a file. */
@@ -109,11 +125,14 @@ typedef struct stint_field_points {
     /* A grid, for fields of two coordinates: cell centres on [-1, 1], rows from the
      * top; the first coordinate runs along a row. */
     int64_t width, height;
-    /* In place of a grid: a .npy of [points, coordinates] float32. */
+    /* In place of a grid: a .npy of [points, coordinates] float32, in C order. Its rows
+     * are read as they are needed. */
     const char *path;
 } stint_field_points;
 
-/** What stint_field_eval did. The plan's names are freed by stint_field_plan_fini. */
+/** What stint_field_eval did: the plan that it followed, how long it took from the
+ * call on, and the most that the process has held since it began.
+ * The plan's names are freed by stint_field_plan_fini. */
 typedef struct stint_field_eval_result {
     stint_field_plan_result plan;
     int64_t points;
@@ -132,7 +151,7 @@ STINT_API stint_status stint_field_eval(const stint_model_file *model,
                                         const char *path,
                                         stint_field_eval_result *result_out);
 
-/** What a drawing shows. */
+/** What a drawing shows. Pictures are of 8 bits a channel, grey or in colour. */
 typedef enum stint_field_show {
     /* Values, -1 black to 1 white. */
     STINT_FIELD_SHOW_VALUE,
@@ -150,7 +169,8 @@ STINT_API stint_status stint_field_draw(const stint_model_file *model, int64_t w
                                         int64_t height, stint_field_show show,
                                         int threads, const char *path);
 
-/** A field of PyTorch's: tensors net.K.weight [out, in] and net.K.bias, K from 0. */
+/** A field of PyTorch's: tensors net.K.weight [out, in] and net.K.bias, K from 0. The
+ * last layer has no activation; the others have one and the same. */
 typedef struct stint_field_import_desc {
     /* Names, "x,y" and "r,g,b"; NULL: x, y, ... and as many as there are. */
     const char *coordinates, *outputs;

@@ -20,8 +20,8 @@ typedef struct sti_field_names {
     char output[STI_FIELD_OUTPUTS][STI_FIELD_NAME];
 } sti_field_names;
 
-/* Of the two lists, outputs NULL or "": not known. A name is a letter and letters or
- * digits; in derivatives as u_xy each coordinate is one letter. STINT_E_INPUT. */
+/* The names in two lists, outputs NULL or "": not known. A name is a letter and letters
+ * or digits; in derivatives as u_xy each coordinate is one letter. STINT_E_INPUT. */
 stint_status sti_field_names_parse(const char *coordinates, const char *outputs,
                                    sti_field_names *names_out);
 /* The two lists, "x,y r,g,b": what a model file holds; and back. STINT_E_INPUT. */

@@ -16,7 +16,7 @@ typedef struct sti_model_values {
     int64_t input_bits;   /* 0: as they are */
     /* Sizes of a text model: 0 as published, vocabulary 0 as the tokeniser has. */
     int64_t heads, kv_heads, context, vocabulary;
-    /* Of a field: 0 the usual one, features 0 none. */
+    /* Sizes of a field: 0 the usual one, features 0 none. */
     double omega, omega_hidden, feature_scale;
     int64_t features;
     bool skip;

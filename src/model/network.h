@@ -63,7 +63,7 @@ typedef struct sti_network {
     sti_plan *plan;
     int64_t context; /* tokens a sequence; 0: images */
     int64_t images;  /* (or sequences) of one run */
-    /* Of a field the input is points [images, coordinates] and the labels are targets
+    /* The input of a field is points [images, coordinates] and the labels are targets
      * [images, outputs], both f32. bounds: -1, nothing is packed. */
     stint_value input, labels, bounds;
     stint_value weights;       /* of the parts of the loss, to be filled; -1: none */

@@ -13,6 +13,7 @@
 #include "data/tokenizer.h"
 #include "model/network_recipe.h"
 #include "store/compact_file.h"
+#include "store/field_facts.h"
 #include "store/hf_folder.h"
 #include "store/model_meta.h"
 
@@ -183,22 +184,6 @@ static stint_status read_text(stint_model_file *m)
         stint_tokenizer_describe(m->tokenizer)->vocabulary > d->vocabulary)
         st = broken(m, "its tokeniser has more tokens than the network");
     return st;
-}
-
-/* The sizes are the recipe's, the names the file's. */
-static stint_status read_field(stint_model_file *m)
-{
-    sti_field_names names;
-    stint_status st = sti_field_names_read(text_of(m, STI_META_FIELD), &names);
-    if (st == STINT_OK)
-        st = sti_recipe_field_network(m->recipe, names.outputs, &m->network);
-    if (st != STINT_OK)
-        return sti_fail_context(st, "%s: '" STI_META_FIELD "' in its metadata",
-                                sti_tensor_file_path(m->file));
-    if (names.coordinates != m->network.names.coordinates)
-        return broken(m, "its coordinates are not those of its recipe");
-    m->network.names = names;
-    return STINT_OK;
 }
 
 static double number_of(const stint_model_file *m, const char *key)
@@ -553,7 +538,7 @@ stint_status stint_model_open(const char *path, stint_model_file **model_out)
     if (text)
         st = read_text(m);
     else if (field)
-        st = read_field(m);
+        st = sti_field_facts_read(m->file, m->recipe, &m->network);
     if (st == STINT_OK && !text && !field)
         st = read_classes(m);
     if (st == STINT_OK && !text && !field)
