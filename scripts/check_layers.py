@@ -19,7 +19,7 @@ import sys
 
 ROOMS = ["base", "page", "media", "atari", "env", "kernel", "codec", "net", "solve", "graph", "op",
          "pass", "plan", "exec", "data", "model", "store", "infer", "train", "play", "trust", "svm",
-         "shrink", "seal", "serve", "cli"]
+         "shrink", "field", "seal", "serve", "cli"]
 ONLY = {
     "page": {"base", "page"},
     "media": {"base", "media"},
@@ -54,6 +54,7 @@ PUBLIC = {
     "trust": "trust",
     "uncertainty": "trust",
     "shrink": "shrink",
+    "field": "field",
     "seal": "seal",
     "serve": "serve",
 }

@@ -1,6 +1,7 @@
 /* Every section of a recipe, one line each, in the order of the reference (no guard:
  * included where STI_SECTION is defined). */
 STI_SECTION(model)
+STI_SECTION(field)
 STI_SECTION(data)
 STI_SECTION(env)
 STI_SECTION(agent)

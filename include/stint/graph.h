@@ -96,15 +96,17 @@ typedef enum stint_init {
     /* Normal of deviation stint_param_desc.scale. */
     STINT_INIT_NORMAL,
     /* Every element stint_param_desc.scale. */
-    STINT_INIT_CONSTANT
+    STINT_INIT_CONSTANT,
+    /* Uniform within stint_param_desc.scale. */
+    STINT_INIT_UNIFORM
 } stint_init;
 
 /** How a parameter begins and is trained. All zero: starts at zero, with weight
  * decay. */
 typedef struct stint_param_desc {
     stint_init init;
-    /* Deviation of STINT_INIT_NORMAL, value of STINT_INIT_CONSTANT; not looked at
-     * otherwise. */
+    /* Deviation of STINT_INIT_NORMAL, value of STINT_INIT_CONSTANT, bound of
+     * STINT_INIT_UNIFORM; not looked at otherwise. */
     float scale;
     /* Units that feed one output, and that one input feeds. 0: from the shape, where
      * fan_in is the product of all dimensions but the last and fan_out the last. */

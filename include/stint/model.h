@@ -39,7 +39,14 @@ typedef enum stint_activation {
     /* max(x, 0). */
     STINT_ACTIVATION_RELU,
     /* Batch normalisation, then -1 or 1: layers have no bias of their own then. */
-    STINT_ACTIVATION_SIGN
+    STINT_ACTIVATION_SIGN,
+    /* The rest are of fields: the operators of the same names in stint/op.h. */
+    STINT_ACTIVATION_SIN,
+    STINT_ACTIVATION_TANH,
+    STINT_ACTIVATION_GELU,
+    STINT_ACTIVATION_SILU,
+    STINT_ACTIVATION_SIGMOID,
+    STINT_ACTIVATION_SOFTPLUS
 } stint_activation;
 
 /** Sizes of a network for images. Zero means "as published", but for dropout, where 0
@@ -128,6 +135,44 @@ STINT_API stint_status stint_text_model_resolve(const char *name,
                                                 stint_text_model_desc *desc,
                                                 int64_t *context);
 
+/* ---- fields ---- */
+
+/** Sizes of a network f(x) that stands for a picture, a sound or a solution. Zero means
+ * the usual, but for features and skip. */
+typedef struct stint_field_desc {
+    /* Required: coordinates of a point, 1 to 4, and numbers that a point is given. */
+    int64_t coordinates, outputs;
+    /* Units of each hidden layer, 0: 256; and hidden layers, 0: 4. */
+    int64_t width, depth;
+    /* What the first hidden layer's sums, and those of the others, are multiplied by
+     * before the activation. 0: 30 before a sine, else 1. */
+    float omega, omega_hidden;
+    /* What follows hidden layers; siren always has the sine, and the sign is refused.
+     */
+    stint_activation activation;
+    /* Fourier features: coordinates are replaced by sines and cosines of so many
+     * products with weights that begin normal, of this deviation (0: 10). 0: none. */
+    int64_t features;
+    float feature_scale;
+    /* The middle layer sees the first one's input beside its own. */
+    bool skip;
+} stint_field_desc;
+
+/** Append a field to graph.
+ *
+ * name: "siren" (Sitzmann et al. 2020: sines, with its authors' initial weights) or
+ * "field" (any activation, initial weights as PyTorch's layers). points [n,
+ * coordinates] f32. Returns [n, outputs]; -1 with the graph failed by STINT_E_INPUT: an
+ * unknown name, or sizes out of range. Parameters are net.K.weight [in, out] and
+ * net.K.bias, K from 0, and features.weight. */
+STINT_API stint_value stint_field_build(stint_graph *graph, const char *name,
+                                        const stint_field_desc *desc,
+                                        stint_value points);
+
+/** Put the usual sizes where desc has zeros, and check the rest. STINT_E_INPUT as
+ * above. */
+STINT_API stint_status stint_field_resolve(const char *name, stint_field_desc *desc);
+
 /* ---- lists ----
  *
  * The tables that `model.name` of a recipe is looked up in. Their order is that of
@@ -150,6 +195,13 @@ STINT_API const stint_model_info *stint_text_model_list(void);
 /** Is this the name of a network for text? False also for an unknown name. Never fails;
  * any number of threads may ask. */
 STINT_API bool stint_model_is_text(const char *name);
+/** The networks for fields; the last row has a NULL name. A constant of the library,
+ * never freed. */
+STINT_API const stint_model_info *stint_field_list(void);
+
+/** Is this the name of a network for fields? False also for an unknown name. Never
+ * fails; any number of threads may ask. */
+STINT_API bool stint_model_is_field(const char *name);
 /** Pixels a side of the photographs that this network was published for; 0: it was for
  * small images, or is unknown. */
 STINT_API int64_t stint_model_usual_size(const char *name);

@@ -3,6 +3,7 @@
  * codec.h     arrays of floats packed within an error bound
  * data.h      images: what is in a folder, checks, rendered letters, downloads
  * env.h       environments for reinforcement learning, many stepped together
+ * field.h     trained fields, asked for values and derivatives
  * finetune.h  a trained model trained on, all of it or a part
  * generate.h  text from a trained transformer
  * graph.h     graphs of operators: values, shapes, scopes
@@ -35,6 +36,7 @@
 #include "stint/codec.h"
 #include "stint/data.h"
 #include "stint/env.h"
+#include "stint/field.h"
 #include "stint/finetune.h"
 #include "stint/generate.h"
 #include "stint/graph.h"

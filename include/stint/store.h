@@ -73,6 +73,8 @@ typedef struct stint_model_facts {
     int64_t context;
     /* Sizes of a text model. */
     stint_text_model_desc text;
+    /* Sizes of a field; coordinates 0: no field. */
+    stint_field_desc field;
     /* 64 hex digits; "" if the file does not say. */
     char weights_sha256[65];
 } stint_model_facts;

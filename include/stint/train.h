@@ -287,6 +287,9 @@ typedef struct stint_train_result {
     double images_per_s;
     /* The same in tokens of a text; 0: images. */
     double tokens_per_s;
+    /* Signal to noise of a field: 10 log10(4 / test_loss), for values from -1 to 1; NaN
+     * otherwise. Images, above, are points then. */
+    double psnr;
     /* The test_loss of a text (nats a token) in bits a byte; NaN for images. */
     double bits_per_byte;
     /* Wall time of the call. */

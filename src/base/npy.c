@@ -348,11 +348,10 @@ static void write_header(sti_text *text, const char *descr, int rank,
     sti_text_add(text, "\n");
 }
 
-stint_status sti_npy_write(const char *path, const char *descr, int rank,
-                           const int64_t *dim, const void *data, size_t n_bytes)
+stint_status sti_npy_begin(sti_writer *writer, const char *descr, int rank,
+                           const int64_t *dim)
 {
     sti_text text = {0};
-    sti_writer *writer = NULL;
     write_header(&text, descr, rank, dim);
     if (text.failed) {
         sti_text_fini(&text);
@@ -368,17 +367,25 @@ stint_status sti_npy_write(const char *path, const char *descr, int rank,
                                      0,
                                      (unsigned char)text.length,
                                      (unsigned char)(text.length >> 8)};
-    stint_status status = sti_writer_open(path, &writer);
-    if (status == STINT_OK)
-        status = sti_writer_add(writer, front, sizeof front);
+    stint_status status = sti_writer_add(writer, front, sizeof front);
     if (status == STINT_OK)
         status = sti_writer_add(writer, text.data, text.length);
+    sti_text_fini(&text);
+    return status;
+}
+
+stint_status sti_npy_write(const char *path, const char *descr, int rank,
+                           const int64_t *dim, const void *data, size_t n_bytes)
+{
+    sti_writer *writer = NULL;
+    stint_status status = sti_writer_open(path, &writer);
+    if (status == STINT_OK)
+        status = sti_npy_begin(writer, descr, rank, dim);
     if (status == STINT_OK && n_bytes > 0)
         status = sti_writer_add(writer, data, n_bytes);
     if (status == STINT_OK)
         status = sti_writer_commit(writer);
     else
         sti_writer_abort(writer);
-    sti_text_fini(&text);
     return status;
 }

@@ -47,6 +47,12 @@ void sti_npy_close(sti_npy *npy); /* also of zeroed or closed ones */
 stint_status sti_npy_write(const char *path, const char *descr, int rank,
                            const int64_t *dim, const void *data, size_t n_bytes);
 
+/* The header of such an array, for elements that are written behind it as they come.
+ * STINT_E_IO. */
+struct sti_writer;
+stint_status sti_npy_begin(struct sti_writer *writer, const char *descr, int rank,
+                           const int64_t *dim);
+
 /* ---- private to npy*.c ---- */
 
 /* The array `name` (NULL: the only one) of a .npz in memory, as the bytes of a .npy,

@@ -31,6 +31,12 @@ static double tokens_per_s(const stint_model_facts *facts, const stint_eval_resu
     return r->images_per_s * (double)facts->context;
 }
 
+/* The signal to noise of values taken as 0 to 1; they lie from -1 to 1. */
+static double psnr_of(const stint_eval_result *r)
+{
+    return 10 * log10(4 / r->loss);
+}
+
 void sti_cli_eval_json(const sti_eval_args *args, const stint_model_facts *facts,
                        const stint_eval_result *r, sti_json *j)
 {
@@ -44,6 +50,12 @@ void sti_cli_eval_json(const sti_eval_args *args, const stint_model_facts *facts
         sti_json_int(j, "tokens", r->tokens);
         sti_json_float(j, "bits_per_byte", r->bits_per_byte);
         sti_json_float(j, "tokens_per_s", tokens_per_s(facts, r));
+        return;
+    }
+    if (facts->field.coordinates > 0) {
+        sti_json_float(j, "test_loss", r->loss);
+        sti_json_float(j, "psnr", psnr_of(r));
+        sti_json_float(j, "points_per_s", r->images_per_s);
         return;
     }
     sti_cli_json_recall(j, r->balanced_accuracy, r->lowest_recall,
@@ -108,6 +120,13 @@ void sti_cli_eval_words(const sti_eval_args *args, const stint_model_facts *fact
                         "%.0f tokens/s\n",
                         r->loss, r->bits_per_byte, sti_count_text(r->tokens),
                         tokens_per_s(facts, r));
+        return;
+    }
+    if (facts->field.coordinates > 0) {
+        sti_text_printf(out,
+                        "psnr %.2f dB, loss %.4g (mean square) over %s points; %.0f "
+                        "points/s\n",
+                        psnr_of(r), r->loss, sti_count_text(r->count), r->images_per_s);
         return;
     }
     for (int32_t c = 0; c < r->classes; c++)

@@ -35,6 +35,18 @@ static stint_status text_network(const stint_recipe *recipe, sti_network_desc *d
     return status == STINT_OK ? sti_recipe_text_network(recipe, tokens, desc) : status;
 }
 
+static stint_status field_network(const stint_recipe *recipe, sti_network_desc *desc)
+{
+    sti_field_points *points = NULL;
+    const stint_status status = sti_data_section_of(recipe)->path
+                                    ? sti_recipe_open_field(recipe, &points)
+                                    : STINT_OK;
+    const int64_t outputs = points ? points->outputs : 0;
+    sti_field_points_close(points);
+    return status == STINT_OK ? sti_recipe_field_network(recipe, outputs, desc)
+                              : status;
+}
+
 static bool any_size(const sti_cli_sizes *sizes)
 {
     return sizes->image_size || sizes->image_channels || sizes->classes;
@@ -47,6 +59,9 @@ static stint_status check_sizes(const stint_recipe *recipe, const sti_cli_sizes 
     if (any_size(sizes) && sti_recipe_is_text(recipe))
         return sti_fail(STINT_E_USAGE, "--image-size, --image-channels, --classes: are "
                                        "of images; text has none of them");
+    if (any_size(sizes) && sti_recipe_is_field(recipe))
+        return sti_fail(STINT_E_USAGE, "--image-size, --image-channels, --classes: are "
+                                       "of images; a field has none of them");
     const int64_t of_recipe = sti_data_section_of(recipe)->channels;
     if ((sizes->image_channels ? sizes->image_channels : of_recipe) == 2)
         return sti_fail(STINT_E_USAGE, "%s: 2 is neither grey (1) nor colour (3)",
@@ -64,6 +79,8 @@ stint_status sti_cli_network_desc(const stint_recipe *recipe,
         return status;
     if (sti_recipe_is_text(recipe))
         return text_network(recipe, desc_out);
+    if (sti_recipe_is_field(recipe))
+        return field_network(recipe, desc_out);
     int64_t size = sizes->image_size ? sizes->image_size : r.data->size;
     *desc_out = sti_train_network_desc(recipe);
     desc_out->model.classes = sizes->classes;
@@ -113,6 +130,13 @@ static void build_text(const sti_network_desc *desc, int64_t sequences, stint_gr
           "loss");
 }
 
+static void build_field(const sti_network_desc *desc, int64_t count, stint_graph *g)
+{
+    const stint_shape shape = STINT_SHAPE(count, desc->field.coordinates);
+    const stint_value points = stint_input(g, "points", &shape);
+    fetch(g, stint_field_build(g, desc->name, &desc->field, points), "outputs");
+}
+
 stint_status sti_cli_network_forward(const sti_network_desc *desc, int64_t images,
                                      stint_graph **graph_out)
 {
@@ -120,7 +144,9 @@ stint_status sti_cli_network_forward(const sti_network_desc *desc, int64_t image
     stint_status status = stint_graph_create(STINT_TRAIN, &g);
     if (status != STINT_OK)
         return status;
-    if (desc->context)
+    if (desc->field.coordinates > 0)
+        build_field(desc, images, g);
+    else if (desc->context)
         build_text(desc, images, g);
     else
         build_images(desc, images, g);

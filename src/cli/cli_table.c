@@ -19,6 +19,7 @@
     X(data_tokens) \
     X(data_table) \
     X(import_hf) \
+    X(import_field) \
     X(export_hf) \
     X(svm_train) \
     X(svm_predict) \
@@ -41,6 +42,9 @@
     X(trust_bits) \
     X(trust_noise) \
     X(trust_memory) \
+    X(field_plan) \
+    X(field_eval) \
+    X(field_draw) \
     X(seal_compile) \
     X(seal_import) \
     X(seal_network) \
@@ -76,5 +80,10 @@ COMMANDS(DECLARE)
 const sti_cli_command *const sti_cli_commands[] = {COMMANDS(ROW) NULL};
 
 const sti_cli_absent sti_cli_absent_commands[] = {
+    {.word = "field edit",
+     .status = STINT_E_UNSUPPORTED,
+     .sentence =
+         "editing of fields by their derivatives is not there yet; train a field "
+         "on the edited picture"},
     {.word = NULL},
 };

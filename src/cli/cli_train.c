@@ -112,7 +112,9 @@ void sti_cli_train_json(const sti_cli_call *call, const stint_train_result *r,
 {
     sti_json_float(j, "test_accuracy", r->test_accuracy);
     sti_json_float(j, "test_loss", r->test_loss);
-    if (r->tokens_per_s <= 0)
+    if (isfinite(r->psnr))
+        sti_json_float(j, "psnr", r->psnr);
+    else if (r->tokens_per_s <= 0)
         sti_cli_json_recall(j, r->balanced_accuracy, r->lowest_recall, r->lowest_class);
     sti_json_float(j, "train_loss", r->train_loss);
     if (r->chosen_epoch > 0) {
@@ -170,6 +172,9 @@ void sti_cli_train_words(const stint_train_result *r, sti_text *out)
     if (text && isfinite(r->test_loss))
         sti_text_printf(out, "test loss %.4f nats a token, %.3f bits a byte\n",
                         r->test_loss, r->bits_per_byte);
+    if (isfinite(r->psnr))
+        sti_text_printf(out, "psnr %.2f dB, loss %.4g (mean square)\n", r->psnr,
+                        r->test_loss);
     if (r->chosen_epoch > 0)
         answer_choice(r, out);
     if (!text && isfinite(r->test_accuracy)) {
@@ -191,7 +196,10 @@ void sti_cli_train_words(const stint_train_result *r, sti_text *out)
                         r->kl, r->sigma[0], r->sigma[1], r->sigma[2]);
     sti_text_printf(out, "%.0f %s/s on %d thread%s",
                     text ? r->tokens_per_s : r->images_per_s,
-                    text ? "tokens" : "images", r->threads, sti_s(r->threads));
+                    text                ? "tokens"
+                    : isfinite(r->psnr) ? "points"
+                                        : "images",
+                    r->threads, sti_s(r->threads));
     if (r->ranks > 1)
         sti_text_printf(out, " of each of %d processes", r->ranks);
     sti_text_printf(out, ", %s in all\n", sti_time_text(r->seconds));

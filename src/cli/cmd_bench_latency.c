@@ -70,6 +70,11 @@ static stint_status prepare(bench *b, int i, const char *path, int64_t batch)
                       "%s: a text model; latencies are of models of images", path);
         goto out;
     }
+    if (b->files[i]->network.field.coordinates > 0) {
+        st = sti_fail(STINT_E_UNSUPPORTED,
+                      "%s: a field; latencies are of models of images", path);
+        goto out;
+    }
     STI_TRY(sti_model_use(b->files[i], batch, b->threads, 1, &b->networks[i],
                           &b->infers[i]));
     (void)sti_latency_kept(&b->networks[i], b->threads, &b->kept[i]);

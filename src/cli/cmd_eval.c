@@ -197,10 +197,9 @@ static stint_status eval_model(sti_cli_call *call, const char *path,
     stint_model_describe(model, &facts);
     stint_data_desc desc = {0};
     stint_status status = describe_data(call, path, facts.recipe, &desc);
-    if (status == STINT_OK && facts.context && args->confusion)
-        status =
-            sti_fail(STINT_E_USAGE, "--confusion: is of images; %s is a text model",
-                     facts.network);
+    if (status == STINT_OK && facts.classes == 0 && args->confusion)
+        status = sti_fail(STINT_E_USAGE, "--confusion: is of images; %s is a %s",
+                          facts.network, facts.context ? "text model" : "field");
     if (status == STINT_OK)
         status = check_several(args);
     if (status != STINT_OK)
@@ -208,7 +207,9 @@ static stint_status eval_model(sti_cli_call *call, const char *path,
     if (args->samples > 0 || args->ensemble)
         return sti_cli_eval_several(call, path, &facts, &desc);
 
-    sti_eval_view view = {.unit = facts.context ? "windows" : "images",
+    sti_eval_view view = {.unit = facts.context                 ? "windows"
+                                  : facts.field.coordinates > 0 ? "points"
+                                                                : "images",
                           .start_ns = sti_clock_ns(),
                           .quiet = call->common->quiet};
     stint_eval_result result = {0};

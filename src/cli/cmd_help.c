@@ -63,6 +63,8 @@ static void models_topic(sti_text *out)
     add_models(stint_model_list(), out);
     sti_text_add(out, "Of text:\n");
     add_models(stint_text_model_list(), out);
+    sti_text_add(out, "Of fields:\n");
+    add_models(stint_field_list(), out);
 }
 
 static void environment_topic(sti_text *out)

@@ -11,6 +11,7 @@
 #include "cli/cli.h"
 #include "cli/cli_network.h"
 #include "model/model_section.h"
+#include "model/network_recipe.h"
 #include "op/op.h"
 #include "store/compact_file.h"
 #include "store/safetensors.h"
@@ -197,6 +198,26 @@ static void add_text_words(const stint_model_facts *f, const stint_model_file *m
         sti_text_add(out, "no tokeniser: token identities only\n");
 }
 
+static void add_field_json(const stint_field_desc *d, sti_json *j)
+{
+    sti_json_int(j, "coordinates", d->coordinates);
+    sti_json_int(j, "outputs", d->outputs);
+    sti_json_int(j, "width", d->width);
+    sti_json_int(j, "depth", d->depth);
+    sti_json_float(j, "omega", (double)d->omega);
+    sti_json_float(j, "omega_hidden", (double)d->omega_hidden);
+    sti_json_int(j, "features", d->features);
+}
+
+static void add_field_words(const char *name, const stint_field_desc *d, sti_text *out)
+{
+    sti_text_printf(out,
+                    "%s, a field of %" PRId64 " coordinate%s and %" PRId64
+                    " output%s, %" PRId64 " hidden layers of %" PRId64 ", omega %g\n",
+                    name, d->coordinates, sti_s(d->coordinates), d->outputs,
+                    sti_s(d->outputs), d->depth, d->width, (double)d->omega);
+}
+
 static void add_model_json(const stint_model_facts *f, const stint_model_file *model,
                            const sti_tensor_file *file, sti_text *out)
 {
@@ -205,6 +226,8 @@ static void add_model_json(const stint_model_facts *f, const stint_model_file *m
     sti_json_text(&j, "network", f->network);
     if (f->context) {
         add_text_json(f, model, &j);
+    } else if (f->field.coordinates > 0) {
+        add_field_json(&f->field, &j);
     } else {
         add_image_json(f, &j);
         sti_json_float(&j, "test_accuracy", f->test_accuracy);
@@ -237,6 +260,8 @@ static void add_model_words(const stint_model_facts *f, const stint_model_file *
 {
     if (f->context)
         add_text_words(f, model, out);
+    else if (f->field.coordinates > 0)
+        add_field_words(f->network, &f->field, out);
     else
         sti_text_printf(out,
                         "%s, %s parameters, images %" PRId64 " x %" PRId64 " x %" PRId64
@@ -251,7 +276,7 @@ static void add_model_words(const stint_model_facts *f, const stint_model_file *
     else if (isfinite(f->test_loss))
         sti_text_printf(out, ", test loss %.4f", f->test_loss);
     sti_text_printf(out, "\nweights sha256 %s", sti_shown(f->weights_sha256));
-    if (!f->context)
+    if (f->classes > 0)
         add_classes_words(f, out);
     sti_text_add(out, "\n\n");
     for (int64_t i = 0; i < sti_tensor_file_count(file); i++) {
@@ -269,7 +294,9 @@ static stint_status model_graph(sti_cli_call *call, const stint_model_facts *fac
         sti_recipe_parse(facts->recipe, "the model's recipe", &recipe);
     if (status != STINT_OK)
         return status;
-    if (facts->context)
+    if (facts->field.coordinates > 0)
+        status = sti_recipe_field_network(recipe, facts->field.outputs, &desc);
+    else if (facts->context)
         desc = (sti_network_desc){
             .name = facts->network, .text = facts->text, .context = facts->context};
     else
@@ -335,6 +362,9 @@ static void add_recipe_words(const stint_recipe *recipe, const sti_network_desc 
         sti_text_printf(out, "%s on text, ", sti_recipe_network(recipe));
         add_sizes_words(&desc->text, desc->context, out);
         sti_text_add(out, "\n");
+    } else if (desc->field.coordinates > 0) {
+        add_field_words(desc->name, &desc->field, out);
+        sti_text_add(out, "\n");
     } else {
         sti_text_printf(out,
                         "%s on images %" PRId64 " x %" PRId64 " x %" PRId64 ", %" PRId64
@@ -351,7 +381,9 @@ static void add_recipe_words(const stint_recipe *recipe, const sti_network_desc 
     }
     sti_text_printf(out, "\n%s parameters, %.3g Mflop %s forward\n\nRecipe:\n",
                     sti_count_text(parameters), forward_flop(g) * 1e-6,
-                    desc->context ? "a sequence" : "an image");
+                    desc->context                 ? "a sequence"
+                    : desc->field.coordinates > 0 ? "a point"
+                                                  : "an image");
     sti_text_add(out, ini ? ini : "");
 }
 
@@ -364,6 +396,8 @@ static void add_recipe_json(const stint_recipe *recipe, const sti_network_desc *
     sti_json_text(&j, "network", sti_recipe_network(recipe));
     if (desc->context) {
         add_sizes_json(&desc->text, desc->context, &j);
+    } else if (desc->field.coordinates > 0) {
+        add_field_json(&desc->field, &j);
     } else {
         sti_json_int(&j, "height", desc->height);
         sti_json_int(&j, "width", desc->width);

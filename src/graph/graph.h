@@ -21,6 +21,7 @@
 
 typedef struct sti_node sti_node;
 typedef struct sti_op sti_op;
+struct sti_jet_rule;
 
 /* What a kernel call sees. Pointers are resolved by exec/; an output that nobody reads
  * is NULL when the operator's row says optional_out for it. */
@@ -100,6 +101,11 @@ struct sti_op {
      * the gradient pass when `grad` is NULL: it differentiates the expansion instead.
      */
     stint_status (*expand)(stint_graph *graph, const sti_node *node, stint_value *out);
+
+    /* Append nodes for the Taylor coefficients of the output from those of the inputs
+     * (op/jet_rule.h). NULL: pass/jet says that there is no rule. */
+    stint_status (*jet)(stint_graph *graph, const sti_node *node,
+                        const struct sti_jet_rule *rule);
 
     /* NULL: nothing worth counting, no scratch. */
     sti_cost (*cost)(const stint_graph *graph, const sti_node *node);

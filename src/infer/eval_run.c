@@ -14,11 +14,13 @@
 
 #define BATCH_DEFAULT  128
 #define TOKENS_DEFAULT 4096 /* of text */
+#define POINTS_DEFAULT 4096 /* of a field */
 
 typedef struct eval_run {
     stint_model_file *model;
     stint_data *data;
-    sti_corpus *text; /* in place of data, for a text model */
+    sti_corpus *text;        /* in place of data, for a text model */
+    sti_field_points *field; /* likewise, for a field */
     sti_network network;
     sti_infer *infer;
     sti_data_decoders **decoders; /* [lanes] */
@@ -62,6 +64,28 @@ static stint_status open_text(eval_run *run, const stint_data_desc *desc)
                         "or --split all",
                         run->text->path, part->end - part->begin);
     return STINT_OK;
+}
+
+static stint_status open_field(eval_run *run, const stint_data_desc *desc)
+{
+    const stint_field_desc *field = &run->model->network.field;
+    const sti_field_want want = {.path = desc->path,
+                                 .size = desc->size,
+                                 .channels = field->outputs == 1   ? 1
+                                             : field->outputs == 3 ? 3
+                                                                   : 0};
+    const stint_status st = sti_field_points_open(&want, &run->field);
+    if (st != STINT_OK)
+        return sti_fail_context(st, "data for this model");
+    run->count = run->field->count;
+    if (run->field->coordinates == field->coordinates &&
+        run->field->outputs == field->outputs)
+        return STINT_OK;
+    return sti_fail(STINT_E_INPUT,
+                    "%s: points of %d coordinates and %d values, but the field has "
+                    "%" PRId64 " and %" PRId64,
+                    run->field->path, run->field->coordinates, run->field->outputs,
+                    field->coordinates, field->outputs);
 }
 
 static stint_status open_images(const stint_model_file *model,
@@ -129,6 +153,8 @@ static stint_status open_data(eval_run *run, const stint_data_desc *desc, bool t
 {
     if (run->model->network.context)
         return open_text(run, desc);
+    if (run->model->network.field.coordinates > 0)
+        return open_field(run, desc);
     const bool strangers = run->hearing && run->hearing->strangers;
     const stint_status st = open_images(run->model, desc, strangers, &run->data);
     if (st != STINT_OK)
@@ -141,6 +167,8 @@ static stint_status open_data(eval_run *run, const stint_data_desc *desc, bool t
 static int64_t images_of(const eval_run *run, int64_t batch)
 {
     const int64_t context = run->model->network.context;
+    if (batch <= 0 && run->field)
+        batch = POINTS_DEFAULT;
     if (batch <= 0)
         batch = context ? (TOKENS_DEFAULT + context - 1) / context : BATCH_DEFAULT;
     const int64_t images = (batch + run->lanes - 1) / run->lanes;
@@ -203,6 +231,10 @@ static stint_status take_result(const eval_run *run, double seconds, void *out_)
         *out = r;
         return STINT_OK;
     }
+    if (run->field) {
+        *out = r;
+        return STINT_OK;
+    }
     int64_t classes = e->classes;
     r.class_count = sti_alloc_array(classes, sizeof *r.class_count, "class counts");
     r.class_correct = sti_alloc_array(classes, sizeof *r.class_correct, "class counts");
@@ -232,6 +264,7 @@ static stint_status run_lanes(eval_run *run, float *logits)
                                     .decoders = run->decoders,
                                     .norm = &run->model->norm,
                                     .text = run->text,
+                                    .field = run->field,
                                     .part = run->part,
                                     .strangers =
                                         run->hearing && run->hearing->strangers};
@@ -290,6 +323,7 @@ out:
     sti_network_fini(&run->network);
     stint_data_close(run->data);
     sti_corpus_close(run->text);
+    sti_field_points_close(run->field);
     sti_stop_clear();
     return st;
 }
@@ -308,9 +342,9 @@ stint_status sti_eval_logits(stint_model_file *model, const stint_data_desc *dat
                              float *logits_out)
 {
     eval_run run = {.model = model, .progress = progress, .user = user};
-    if (model->network.context)
+    if (model->network.context || model->network.field.coordinates > 0)
         return sti_fail(STINT_E_UNSUPPORTED,
-                        "%s is a text model; this compares answers to images",
+                        "%s is no model of images; this compares answers to images",
                         model->network.name);
     return evaluate(&run, data, threads, batch, logits_out, NULL, NULL);
 }
@@ -325,11 +359,12 @@ stint_status sti_eval_hear(const sti_hearing *h, stint_eval_result *result_out,
                     .posterior = posterior_out,
                     .progress = h->progress,
                     .user = h->user};
-    if (h->model->network.context)
-        return sti_fail(STINT_E_UNSUPPORTED,
-                        "%s is a text model; several networks are heard of images "
-                        "alone",
-                        h->model->network.name);
+    if (h->model->network.context || h->model->network.field.coordinates > 0)
+        return sti_fail(
+            STINT_E_UNSUPPORTED,
+            "%s is no model of images; several networks are heard of images "
+            "alone",
+            h->model->network.name);
     return evaluate(&run, h->data, h->threads, h->batch, NULL,
                     result_out ? take_result : NULL, result_out);
 }

@@ -95,6 +95,11 @@ static stint_status load_batch(const eval_round *r, int lane, const int32_t *sam
     const sti_corpus_cut cut = {.part = from->part, .context = net->context};
     if (from->text)
         return sti_corpus_batch(from->text, &cut, samples, net->images, input, labels);
+    if (from->field) {
+        sti_field_points_take(from->field, samples, net->images, input,
+                              sti_exec_address(exec, net->labels));
+        return STINT_OK;
+    }
     const stint_status st =
         sti_data_batch(from->data, &r->lanes->lane_team, from->decoders[lane], samples,
                        net->images, NULL, from->norm, input, labels);
@@ -134,6 +139,22 @@ static double summed_loss(const sti_network *net, const sti_exec *exec)
     return (double)*loss * (double)rows;
 }
 
+/* Sum over the points of a batch of the mean square of their outputs. */
+static double summed_squares(const sti_network *net, const sti_exec *exec,
+                             const int32_t *samples)
+{
+    const int64_t outputs = sti_graph_value(net->graph, net->logits)->shape.dim[1];
+    const float *y = sti_exec_address(exec, net->logits);
+    const float *target = sti_exec_address(exec, net->labels);
+    double sum = 0;
+    for (int64_t i = 0; i < net->images * outputs; i++) {
+        const double error = (double)y[i] - (double)target[i];
+        if (samples[i / outputs] >= 0)
+            sum += error * error;
+    }
+    return sum / (double)outputs;
+}
+
 static stint_status run_batch(const eval_round *r, int lane)
 {
     const sti_network *net = r->lanes->network;
@@ -148,8 +169,9 @@ static stint_status run_batch(const eval_round *r, int lane)
     if (st != STINT_OK)
         return st;
     run_networks(r, exec, batch);
-    r->evaluation->batch_loss[batch] = summed_loss(net, exec);
-    if (!r->source->text)
+    r->evaluation->batch_loss[batch] =
+        r->source->field ? summed_squares(net, exec, samples) : summed_loss(net, exec);
+    if (!r->source->text && !r->source->field)
         take_answers(r, exec, batch);
     return STINT_OK;
 }
@@ -178,7 +200,7 @@ static void prefetch(const eval_round *r)
     const int64_t images = r->lanes->network->images;
     int64_t ahead = r->lanes->count * images;
     int64_t first = r->first * images + ahead;
-    if (r->source->text)
+    if (r->source->text || r->source->field)
         return;
     for (int64_t i = 0; i < ahead && first + i < r->evaluation->count;) {
         int64_t n = 0;
@@ -246,6 +268,11 @@ static void sum_up(const sti_eval_source *source, sti_evaluation *e)
         loss += e->batch_loss[b];
     if (source->text) {
         e->loss = loss / (double)(source->part.end - source->part.begin - 1);
+        e->accuracy = (double)NAN;
+        return;
+    }
+    if (source->field) {
+        e->loss = loss / (double)e->count;
         e->accuracy = (double)NAN;
         return;
     }

@@ -3,17 +3,19 @@
 #define STI_INFER_EVALUATE_H
 
 #include "data/corpus.h"
+#include "data/field.h"
 #include "infer/lanes.h"
 #include "infer/opinions.h"
 #include "net/comm.h"
 
 /* The samples of an evaluation: images, or windows of text. All is borrowed. */
 typedef struct sti_eval_source {
-    const stint_data *data;             /* NULL: text */
+    const stint_data *data;             /* NULL: text, or a field */
     sti_data_decoders *const *decoders; /* [lanes] of these images */
     const sti_data_norm *norm;
     const sti_corpus *text;
-    sti_corpus_part part; /* of the text: what is evaluated */
+    sti_corpus_part part;          /* of the text: what is evaluated */
+    const sti_field_points *field; /* points and their values; else NULL */
     bool
         strangers; /* images whose classes are not the network's: they have no labels */
 } sti_eval_source;
@@ -28,11 +30,12 @@ typedef struct sti_eval_draws {
 } sti_eval_draws;
 
 /* What an evaluation finds. Samples of text are windows: there are no classes and no
- * answers then, and the loss is the mean over the tokens, in nats. */
+ * answers then, and the loss is the mean over the tokens, in nats. Of a field it is the
+ * mean square of all outputs of all points, summed in double. */
 typedef struct sti_evaluation {
     int64_t count; /* samples of the split */
     int32_t classes;
-    double loss, accuracy; /* means over the samples; accuracy of text: NaN */
+    double loss, accuracy; /* means over the samples; accuracy of text, fields: NaN */
     int32_t *predicted;    /* [count], the lowest of equal ones */
     float *probability;    /* [count], of the predicted class */
     float *logits;         /* [count, classes], where somebody wants them; borrowed */

@@ -82,6 +82,11 @@ static stint_status load_image(stint_model_file *m, const char *path, bool sampl
                         "%s: a text model; it goes on with text and classifies no "
                         "images",
                         sti_tensor_file_path(m->file));
+    if (net->field.coordinates > 0)
+        return sti_fail(STINT_E_INPUT,
+                        "%s: a field; it classifies no images, `stint field eval` asks "
+                        "it for values",
+                        sti_tensor_file_path(m->file));
     stint_status st = want_predictor(m, sampled);
     if (st != STINT_OK)
         return st;

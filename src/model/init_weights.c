@@ -81,6 +81,7 @@ static bool choose_scale(const sti_value_row *row, filler *f)
         f->scale = 1 / sqrt(in);
         return true;
     case STINT_INIT_NORMAL:
+    case STINT_INIT_UNIFORM:
         f->scale = (double)row->param.scale;
         return true;
     case STINT_INIT_CONSTANT:

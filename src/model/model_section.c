@@ -23,6 +23,10 @@ static const sti_option rows[] = {
 #define STI_TEXT_MODEL(name, llama, help) ", " name
 #include "model/text_model_list.h"
 #undef STI_TEXT_MODEL
+             "; for fields"
+#define STI_FIELD(name, siren, help) ", " name
+#include "model/field_list.h"
+#undef STI_FIELD
     },
     {.name = "stem",
      .type = STI_OPTION_CHOICE,
@@ -70,11 +74,12 @@ static const sti_option rows[] = {
      .type = STI_OPTION_CHOICE,
      STI_OPTION_NO_BOUND,
      .default_text = "relu",
-     .choices = "relu|sign",
+     .choices = "relu|sign|sin|tanh|gelu|silu|sigmoid|softplus",
      AT(activation),
      .unit = "KIND",
      .help = "of hidden layers (mlp): relu, or batch-norm and sign, -1 or 1, whose "
-             "gradient is passed straight through where the input is within 1"},
+             "gradient is passed straight through where the input is within 1; of a "
+             "field: all but sign"},
     {.name = "input_bits",
      .type = STI_OPTION_INT,
      STI_OPTION_RANGE(0, 8),
@@ -114,6 +119,42 @@ static const sti_option rows[] = {
      .unit = "TOKENS",
      .help = "of text: tokens that the model knows, and as many byte pairs are learnt; "
              "0: as the tokeniser has (4096 when byte pairs are learnt)"},
+    {.name = "omega",
+     .type = STI_OPTION_FLOAT,
+     STI_OPTION_RANGE(0, 1e6),
+     .default_text = "0",
+     AT(omega),
+     .unit = "N",
+     .help = "of a field: what sums of the first layer are multiplied by before the "
+             "activation; 0: 30 before a sine, else 1"},
+    {.name = "omega_hidden",
+     .type = STI_OPTION_FLOAT,
+     STI_OPTION_RANGE(0, 1e6),
+     .default_text = "0",
+     AT(omega_hidden),
+     .unit = "N",
+     .help = "of a field: the same of the other hidden layers"},
+    {.name = "features",
+     .type = STI_OPTION_INT,
+     STI_OPTION_RANGE(0, 65536),
+     .default_text = "0",
+     AT(features),
+     .unit = "N",
+     .help = "of a field: Fourier features, sines and cosines of so many products of "
+             "the coordinates; 0: none"},
+    {.name = "feature_scale",
+     .type = STI_OPTION_FLOAT,
+     STI_OPTION_RANGE(0, 1e6),
+     .default_text = "10",
+     AT(feature_scale),
+     .unit = "N",
+     .help = "of a field: deviation that the weights of Fourier features begin with"},
+    {.name = "skip",
+     .type = STI_OPTION_BOOL,
+     STI_OPTION_NO_BOUND,
+     .default_text = "false",
+     AT(skip),
+     .help = "of a field: the middle layer sees the first one's input, too"},
 };
 
 const char *sti_recipe_network(const stint_recipe *recipe)
@@ -122,13 +163,37 @@ const char *sti_recipe_network(const stint_recipe *recipe)
     return name ? name : "";
 }
 
+/* (Sections call nothing of the room's, so the names are looked up here.) */
+static bool is_field(const stint_recipe *recipe)
+{
+    static const char *const names[] = {
+#define STI_FIELD(name, siren, help) name,
+#include "model/field_list.h"
+#undef STI_FIELD
+    };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(names[i], sti_recipe_network(recipe)) == 0)
+            return true;
+    return false;
+}
+
 static void check(const stint_recipe *recipe, sti_complaints *list)
 {
     const sti_model_values *model = sti_model_section_of(recipe);
     const bool is_mlp = strcmp(sti_recipe_network(recipe), "mlp") == 0;
+    if (is_field(recipe))
+        return;
     if (model->activation != STINT_ACTIVATION_RELU && !is_mlp)
         sti_complain(list, "model.activation: only the network mlp has a choice; "
                            "leave it out, or set model.name = mlp");
+    if (model->activation > STINT_ACTIVATION_SIGN && is_mlp)
+        sti_complain(list,
+                     "model.activation: of mlp it is relu or sign; the others are "
+                     "of fields");
+    if (model->omega > 0 || model->omega_hidden > 0 || model->features > 0 ||
+        model->skip)
+        sti_complain(list, "model.omega, omega_hidden, features, skip: are of fields; "
+                           "leave them out, or set model.name = siren or field");
     if (model->input_bits > 0 && !is_mlp)
         sti_complain(list, "model.input_bits: only the network mlp rounds its input; "
                            "leave it out, or set model.name = mlp");

@@ -16,6 +16,10 @@ typedef struct sti_model_values {
     int64_t input_bits;   /* 0: as they are */
     /* Sizes of a text model: 0 as published, vocabulary 0 as the tokeniser has. */
     int64_t heads, kv_heads, context, vocabulary;
+    /* Sizes of a field: 0 the usual one, features 0 none. */
+    double omega, omega_hidden, feature_scale;
+    int64_t features;
+    bool skip;
 } sti_model_values;
 
 extern const sti_recipe_section sti_model_section;

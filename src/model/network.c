@@ -42,6 +42,24 @@ static stint_status append_text(const sti_network_desc *desc, sti_network *net)
     return stint_graph_check(g);
 }
 
+/* points [images, coordinates], targets [images, outputs]: the mean square of what is
+ * between them. */
+static stint_status append_field(const sti_network_desc *desc, stint_mode mode,
+                                 sti_network *net)
+{
+    stint_graph *g = net->graph;
+    const stint_shape points = STINT_SHAPE(net->images, desc->field.coordinates);
+    const stint_shape targets = STINT_SHAPE(net->images, desc->field.outputs);
+    net->input = stint_input(g, "points", &points);
+    net->labels = stint_input(g, "targets", &targets);
+    const stint_value y = stint_field_build(g, desc->name, &desc->field, net->input);
+    add_output(g, STI_OUTPUT_METRIC, stint_mean_squared_error(g, y, net->labels),
+               "loss");
+    if (mode == STINT_EVAL)
+        add_output(g, STI_OUTPUT_FETCH, y, "logits");
+    return stint_graph_check(g);
+}
+
 static const char *const part_names[STI_LOSS_PARTS] = {"loss.hard", "loss.pairing",
                                                        "loss.soft"};
 
@@ -270,7 +288,9 @@ stint_status sti_network_build(const sti_network_desc *desc, stint_mode mode,
         sti_graph_keep_inputs(net.graph); /* several networks see one batch */
     }
     if (st == STINT_OK)
-        st = desc->context ? append_text(desc, &net) : append_images(desc, mode, &net);
+        st = desc->field.coordinates > 0 ? append_field(desc, mode, &net)
+             : desc->context             ? append_text(desc, &net)
+                                         : append_images(desc, mode, &net);
     if (st == STINT_OK)
         st = sti_pass_quantise(net.graph, STI_ROLE_PARAM, desc->weight_bits);
     if (st == STINT_OK && desc->loss.reference)

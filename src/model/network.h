@@ -4,6 +4,7 @@
 #define STI_MODEL_NETWORK_H
 
 #include "base/team.h"
+#include "model/field_section.h"
 #include "model/update_set.h"
 #include "pass/pass.h"
 #include "plan/plan.h"
@@ -41,6 +42,9 @@ typedef struct sti_network_desc {
     int64_t height, width, channels; /* of the images */
     stint_text_model_desc text; /* instead of all that, of a text model: resolved */
     int64_t context;            /* tokens a sequence; 0: a network for images */
+    stint_field_desc field;     /* instead of both, of a field: resolved; coordinates 0:
+                                   none */
+    sti_field_names names;      /* of its coordinates and outputs */
     float smoothing;            /* of labels, in training */
     bool bf16;                  /* activations, see sti_pass_precision */
     bool winograd;              /* where it fits, see sti_pass_winograd; not bf16 */
@@ -59,9 +63,11 @@ typedef struct sti_network_desc {
 typedef struct sti_network {
     stint_graph *graph;
     sti_plan *plan;
-    int64_t context;                   /* tokens a sequence; 0: images */
-    int64_t images;                    /* (or sequences) of one run */
-    stint_value input, labels, bounds; /* bounds: -1, nothing is packed */
+    int64_t context; /* tokens a sequence; 0: images */
+    int64_t images;  /* (or sequences) of one run */
+    /* The input of a field is points [images, coordinates] and the labels are targets
+     * [images, outputs], both f32. bounds: -1, nothing is packed. */
+    stint_value input, labels, bounds;
     stint_value weights;       /* of the parts of the loss, to be filled; -1: none */
     stint_value class_weights; /* [classes], likewise */
     stint_value kl_weight;     /* what KL counts in the loss, likewise */
@@ -70,7 +76,7 @@ typedef struct sti_network {
     stint_value part[STI_LOSS_PARTS]; /* of the loss, without factors; -1: not there */
     /* Values that leave the graph. EVAL only: logits, probabilities. -1: none. Of text
      * there is the loss alone: the logits of a large vocabulary are never made whole.
-     */
+     * The logits of a field are its outputs. */
     stint_value loss, correct, logits, probabilities;
     stint_value squares; /* of all gradients together, if asked for; -1: none */
 } sti_network;

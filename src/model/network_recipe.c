@@ -14,6 +14,11 @@ bool sti_recipe_is_text(const stint_recipe *recipe)
     return stint_model_is_text(sti_recipe_network(recipe));
 }
 
+bool sti_recipe_is_field(const stint_recipe *recipe)
+{
+    return stint_model_is_field(sti_recipe_network(recipe));
+}
+
 /* [train] belongs to a higher room, but precision is the network's, too. */
 static bool is_bf16(const stint_recipe *recipe)
 {
@@ -50,6 +55,44 @@ sti_network_desc sti_recipe_network_desc(const stint_recipe *recipe)
         .bayes = sti_recipe_bayes_desc(recipe),
         .bf16 = is_bf16(recipe),
         .winograd = model->convolution == STI_CONVOLUTION_AUTO};
+}
+
+stint_status sti_recipe_field_network(const stint_recipe *recipe, int64_t outputs,
+                                      sti_network_desc *network_out)
+{
+    const sti_model_values *model = sti_model_section_of(recipe);
+    const sti_field_values *field = sti_field_section_of(recipe);
+    sti_network_desc net = {.name = sti_recipe_network(recipe),
+                            .field = {.width = model->width,
+                                      .depth = model->depth,
+                                      .omega = (float)model->omega,
+                                      .omega_hidden = (float)model->omega_hidden,
+                                      .activation = (stint_activation)model->activation,
+                                      .features = model->features,
+                                      .feature_scale = (float)model->feature_scale,
+                                      .skip = model->skip},
+                            .bf16 = is_bf16(recipe)};
+    stint_status st =
+        sti_field_names_parse(field->coordinates, field->outputs, &net.names);
+    if (st != STINT_OK)
+        return st;
+    if (net.names.outputs > 0 && outputs > 0 && net.names.outputs != outputs)
+        return sti_fail(STINT_E_INPUT,
+                        "field.outputs: %d names, but the data have %" PRId64
+                        " number%s a point; name as many, or leave it out",
+                        net.names.outputs, outputs, sti_s(outputs));
+    if (net.names.outputs == 0 && outputs > STI_FIELD_OUTPUTS)
+        return sti_fail(STINT_E_INPUT,
+                        "%" PRId64 " numbers a point; a field has at most %d outputs",
+                        outputs, STI_FIELD_OUTPUTS);
+    if (net.names.outputs == 0)
+        sti_field_names_usual(&net.names, outputs > 0 ? (int)outputs : 1);
+    net.field.coordinates = net.names.coordinates;
+    net.field.outputs = net.names.outputs;
+    st = stint_field_resolve(net.name, &net.field);
+    if (st == STINT_OK)
+        *network_out = net;
+    return st;
 }
 
 int64_t sti_recipe_vocabulary(const stint_recipe *recipe)

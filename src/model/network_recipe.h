@@ -9,6 +9,9 @@
 /* Does the recipe name a network for text? */
 bool sti_recipe_is_text(const stint_recipe *recipe);
 
+/* ... or one for a field? */
+bool sti_recipe_is_field(const stint_recipe *recipe);
+
 /* A network of images, as it is used. Name and sizes live as long as the recipe. */
 sti_network_desc sti_recipe_network_desc(const stint_recipe *recipe);
 
@@ -24,5 +27,10 @@ int64_t sti_recipe_vocabulary(const stint_recipe *recipe);
  * together. */
 stint_status sti_recipe_text_network(const stint_recipe *recipe, int64_t tokens,
                                      sti_network_desc *network_out);
+
+/* A field of so many outputs; 0: as field.outputs names them, or one. STINT_E_INPUT:
+ * another number of names, or sizes out of range. */
+stint_status sti_recipe_field_network(const stint_recipe *recipe, int64_t outputs,
+                                      sti_network_desc *network_out);
 
 #endif

@@ -1,6 +1,9 @@
 /* Functions of two numbers with broadcasting, and the bias, which is the one case that
  * every layer has. */
+#include <string.h>
+
 #include "kernel/elementwise/elementwise.h"
+#include "op/jet_rule.h"
 #include "op/op_priv.h"
 
 /* Axes are aligned at the last; 1 repeats. */
@@ -81,12 +84,87 @@ GRAD(div, stint_div(g, d, b), sti_op_negate(g, stint_div(g, stint_mul(g, d, y), 
                                  .infer = infer_binary,          \
                                  .run = {[STI_CPU] = run_##row}, \
                                  __VA_ARGS__};
+/* Sums of series; what does not depend on the points counts for coefficient 0. */
+static stint_status jet_sum(stint_graph *g, const sti_node *node,
+                            const sti_jet_rule *rule, float sign)
+{
+    sti_jet in[2] = {rule->in[0], rule->in[1]};
+    for (int i = 0; i < 2; i++) {
+        if (in[i].rows > 0)
+            continue;
+        stint_shape shape = stint_value_shape(g, node->out[0]);
+        const stint_value whole = stint_broadcast(g, in[i].value, &shape);
+        if (shape.rank >= STINT_MAX_RANK)
+            return sti_fail(STINT_E_UNSUPPORTED,
+                            "%s: %d axes are too many for a series", node->op->name,
+                            shape.rank);
+        memmove(shape.dim + 1, shape.dim, (size_t)shape.rank * sizeof shape.dim[0]);
+        shape.dim[0] = 1;
+        shape.rank++;
+        in[i] = (sti_jet){stint_reshape(g, whole, &shape), 1};
+    }
+    *rule->out = sti_jet_add_sum(g, &rule->space, in[0], in[1], sign);
+    return sti_graph_status(g);
+}
+
+static stint_status jet_add(stint_graph *g, const sti_node *node,
+                            const sti_jet_rule *rule)
+{
+    return jet_sum(g, node, rule, 1);
+}
+
+static stint_status jet_sub(stint_graph *g, const sti_node *node,
+                            const sti_jet_rule *rule)
+{
+    return jet_sum(g, node, rule, -1);
+}
+
+/* A factor that does not depend on the points multiplies every row. */
+static sti_jet jet_product(stint_graph *g, const sti_jet_space *space, sti_jet a,
+                           sti_jet b)
+{
+    if (a.rows > 0 && b.rows > 0)
+        return sti_jet_add_mul(g, space, a, b);
+    return (sti_jet){stint_mul(g, a.value, b.value), a.rows > b.rows ? a.rows : b.rows};
+}
+
+static stint_status jet_mul(stint_graph *g, const sti_node *node,
+                            const sti_jet_rule *rule)
+{
+    (void)node;
+    *rule->out = jet_product(g, &rule->space, rule->in[0], rule->in[1]);
+    return sti_graph_status(g);
+}
+
+static stint_status jet_div(stint_graph *g, const sti_node *node,
+                            const sti_jet_rule *rule)
+{
+    sti_jet b = rule->in[1];
+    if (b.rows == 0) {
+        *rule->out =
+            (sti_jet){stint_div(g, rule->in[0].value, b.value), rule->in[0].rows};
+        return sti_graph_status(g);
+    }
+    (void)node;
+    b = sti_jet_add_unary(g, &rule->space, STI_JET_RECIPROCAL, 1, b, STI_NO_INPUT);
+    *rule->out = jet_product(g, &rule->space, rule->in[0], b);
+    return sti_graph_status(g);
+}
+
+static stint_status jet_bias(stint_graph *g, const sti_node *node,
+                             const sti_jet_rule *rule)
+{
+    (void)node;
+    *rule->out = sti_jet_add_bias(g, rule->in[0], rule->in[1].value);
+    return sti_graph_status(g);
+}
+
 #define INPLACE (STI_OP_INPLACE_0 | STI_OP_INPLACE_1)
 
-ROW(add, STI_BINARY_ADD, .flags = INPLACE, .grad = grad_add)
-ROW(sub, STI_BINARY_SUB, .flags = INPLACE, .grad = grad_sub)
-ROW(mul, STI_BINARY_MUL, .flags = INPLACE, .grad = grad_mul)
-ROW(div, STI_BINARY_DIV, .flags = INPLACE, .grad = grad_div)
+ROW(add, STI_BINARY_ADD, .flags = INPLACE, .grad = grad_add, .jet = jet_add)
+ROW(sub, STI_BINARY_SUB, .flags = INPLACE, .grad = grad_sub, .jet = jet_sub)
+ROW(mul, STI_BINARY_MUL, .flags = INPLACE, .grad = grad_mul, .jet = jet_mul)
+ROW(div, STI_BINARY_DIV, .flags = INPLACE, .grad = grad_div, .jet = jet_div)
 ROW(equal, STI_BINARY_EQUAL, .flags = INPLACE | STI_OP_NO_GRAD)
 
 #define BUILDER(name)                                                      \
@@ -137,5 +215,6 @@ const sti_op sti_op_bias = {
     .flags = STI_OP_INPLACE_0,
     .infer = infer_bias,
     .grad = grad_bias,
+    .jet = jet_bias,
     .run = {[STI_CPU] = run_bias},
 };

@@ -1,6 +1,7 @@
 /* Copy, negation, multiples and shifts of every element: functions of one number whose
  * gradients are made of each other alone, so that the rules of all others may be made
  * of them. */
+#include "op/jet_rule.h"
 #include "op/op_unary_row.h"
 
 #define gradient_copy       d
@@ -24,9 +25,10 @@ STI_UNARY_GRAD(scale)
 STI_UNARY_GRAD(add_scalar)
 
 STI_UNARY_ROW_FLAGS(copy_value, "copy", STI_OP_INPLACE_0, STI_UNARY_COPY,
-                    .grad = grad_copy, .cost = sti_op_cost_move)
-STI_UNARY_ROW(neg, STI_UNARY_NEG, .grad = grad_neg)
-STI_UNARY_ROW(scale, STI_UNARY_SCALE, .grad = grad_scale,
+                    .grad = grad_copy, .cost = sti_op_cost_move,
+                    .jet = sti_jet_rule_linear)
+STI_UNARY_ROW(neg, STI_UNARY_NEG, .grad = grad_neg, .jet = sti_jet_rule_linear)
+STI_UNARY_ROW(scale, STI_UNARY_SCALE, .grad = grad_scale, .jet = sti_jet_rule_linear,
               .attr_bytes = sizeof(sti_unary_attr), .print = print_parameter)
 STI_UNARY_ROW(add_scalar, STI_UNARY_ADD_SCALAR, .grad = grad_add_scalar,
               .attr_bytes = sizeof(sti_unary_attr), .print = print_parameter)

@@ -6,6 +6,7 @@
 
 #include "kernel/gemm/gemm.h"
 #include "kernel/loop/loop_gemm.h"
+#include "op/jet_rule.h"
 #include "op/op_matmul_priv.h"
 
 sti_product sti_op_product(const stint_graph *graph, const sti_node *node,
@@ -196,6 +197,27 @@ static void print_matmul(const sti_node *node, sti_text *out)
         }
 }
 
+/* A linear layer: one product over the rows of all coefficients. */
+static stint_status jet_matmul(stint_graph *g, const sti_node *node,
+                               const sti_jet_rule *rule)
+{
+    const sti_matmul_attr *attr = node->attr;
+    const sti_jet x = rule->in[0];
+    stint_shape shape = stint_value_shape(g, x.value);
+    if (x.rows == 0 || rule->in[1].rows > 0 || shape.rank != 3 || attr->trans_a ||
+        attr->has_bias || attr->relu)
+        return sti_fail(STINT_E_UNSUPPORTED,
+                        "matmul%s%s: a series goes through x W alone, with points in "
+                        "the rows of x",
+                        *node->scope ? " in " : "", node->scope);
+    const stint_shape rows = STINT_SHAPE(shape.dim[0] * shape.dim[1], shape.dim[2]);
+    stint_value y = stint_matmul(g, stint_reshape(g, x.value, &rows), rule->in[1].value,
+                                 false, attr->trans_b != 0);
+    shape.dim[2] = -1;
+    *rule->out = (sti_jet){stint_reshape(g, y, &shape), x.rows};
+    return sti_graph_status(g);
+}
+
 const sti_op sti_op_matmul = {
     .name = "matmul",
     .n_out = 2,
@@ -203,6 +225,7 @@ const sti_op sti_op_matmul = {
     .optional_out = 1u << 1,
     .infer = infer_matmul,
     .grad = grad_matmul,
+    .jet = jet_matmul,
     .cost = matmul_cost,
     .scratch_bytes = matmul_scratch,
     .run = {[STI_CPU] = run_matmul},

@@ -2,6 +2,7 @@
  * which is an extra output of the forward node: x itself need not be kept. The gradient
  * is linear in dy, so its own gradient is itself again. */
 #include "kernel/elementwise/elementwise.h"
+#include "op/jet_rule.h"
 #include "op/op_priv.h"
 
 typedef struct slope_attr {
@@ -78,6 +79,8 @@ static void print_slope(const sti_node *node, sti_text *out)
     sti_text_printf(out, "slope %.9g", (double)slope_of(node));
 }
 
+STI_JET_RULE(relu, STI_JET_RELU)
+
 const sti_op sti_op_relu = {
     .name = "relu",
     .n_out = 2,
@@ -85,6 +88,7 @@ const sti_op sti_op_relu = {
     .optional_out = 1u << 1,
     .infer = infer_relu,
     .grad = grad_relu,
+    .jet = jet_relu,
     .run = {[STI_CPU] = run_relu},
 };
 

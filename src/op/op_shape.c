@@ -6,7 +6,10 @@
 #include <string.h>
 
 #include "kernel/elementwise/elementwise.h"
+#include "op/jet_rule.h"
 #include "op/op_priv.h"
+
+enum { JET_PARTS = 16 }; /* of a concatenation of series */
 
 typedef struct shape_attr {
     stint_shape shape;
@@ -333,12 +336,39 @@ static void print_concat(const sti_node *node, sti_text *out)
     sti_text_printf(out, "axis %" PRId64, attr->axis);
 }
 
+/* Columns of series: all get the rows of the longest. */
+static stint_status jet_concat(stint_graph *g, const sti_node *node,
+                               const sti_jet_rule *rule)
+{
+    const concat_attr *attr = node->attr;
+    const concat_attr moved = {attr->axis + 1};
+    stint_value in[JET_PARTS];
+    int rows = 0;
+    for (int i = 0; i < node->n_in && i < JET_PARTS; i++)
+        rows = rule->in[i].rows > rows ? rule->in[i].rows : rows;
+    if (attr->axis < 1 || node->n_in > JET_PARTS)
+        return sti_fail(STINT_E_UNSUPPORTED,
+                        "concat%s%s: series are joined by columns, at most %d of them",
+                        *node->scope ? " in " : "", node->scope, JET_PARTS);
+    for (int i = 0; i < node->n_in; i++) {
+        if (rule->in[i].rows == 0)
+            return sti_fail(STINT_E_UNSUPPORTED,
+                            "concat%s%s: part %d does not depend on the points",
+                            *node->scope ? " in " : "", node->scope, i);
+        in[i] = sti_jet_pad(g, &rule->space, rule->in[i], rows).value;
+    }
+    *rule->out =
+        (sti_jet){sti_graph_add(g, &sti_op_concat, &moved, node->n_in, in), rows};
+    return sti_graph_status(g);
+}
+
 const sti_op sti_op_concat = {
     .name = "concat",
     .n_out = 1,
     .attr_bytes = sizeof(concat_attr),
     .infer = infer_concat,
     .grad = grad_concat,
+    .jet = jet_concat,
     .cost = sti_op_cost_move,
     .run = {[STI_CPU] = run_concat},
     .print = print_concat,
@@ -402,12 +432,26 @@ static void print_slice(const sti_node *node, sti_text *out)
                     a->axis, a->begin, a->end, a->step);
 }
 
+static stint_status jet_slice(stint_graph *g, const sti_node *node,
+                              const sti_jet_rule *rule)
+{
+    slice_attr moved = *(const slice_attr *)node->attr;
+    if (moved.axis++ < 1)
+        return sti_fail(STINT_E_UNSUPPORTED, "slice%s%s: cuts points apart",
+                        *node->scope ? " in " : "", node->scope);
+    *rule->out =
+        (sti_jet){sti_graph_add(g, &sti_op_slice, &moved, 1, &rule->in[0].value),
+                  rule->in[0].rows};
+    return sti_graph_status(g);
+}
+
 const sti_op sti_op_slice = {
     .name = "slice",
     .n_out = 1,
     .attr_bytes = sizeof(slice_attr),
     .infer = infer_slice,
     .grad = grad_slice,
+    .jet = jet_slice,
     .cost = sti_op_cost_move,
     .run = {[STI_CPU] = run_slice},
     .print = print_slice,

@@ -3,6 +3,7 @@
  * differentiated again. The gradients of SiLU and GELU are one kernel each, and are
  * themselves differentiated through their expansions. The sign has one that training
  * can use: that of x where |x| = x y is at most 1. */
+#include "op/jet_rule.h"
 #include "op/op_unary_row.h"
 
 #define gradient_square     stint_scale(g, stint_mul(g, d, x), 2.0f)
@@ -43,6 +44,19 @@ STI_UNARY_GRAD(sign)
 STI_UNARY_GRAD(silu)
 STI_UNARY_GRAD(gelu)
 
+STI_JET_RULE(square, STI_JET_SQUARE)
+STI_JET_RULE(sqrt, STI_JET_SQRT)
+STI_JET_RULE(reciprocal, STI_JET_RECIPROCAL)
+STI_JET_RULE(exp, STI_JET_EXP)
+STI_JET_RULE(log, STI_JET_LOG)
+STI_JET_RULE(sin, STI_JET_SIN)
+STI_JET_RULE(cos, STI_JET_COS)
+STI_JET_RULE(tanh, STI_JET_TANH)
+STI_JET_RULE(sigmoid, STI_JET_SIGMOID)
+STI_JET_RULE(softplus, STI_JET_SOFTPLUS)
+STI_JET_RULE(silu, STI_JET_SILU)
+STI_JET_RULE(gelu, STI_JET_GELU)
+
 /* s + x s (1 - s) slope, times dy. */
 static stint_value sigmoid_product(stint_graph *g, stint_value dy, stint_value x,
                                    stint_value s, stint_value slope)
@@ -76,20 +90,21 @@ static stint_status expand_gelu_grad(stint_graph *g, const sti_node *node,
     return STINT_OK;
 }
 
-STI_UNARY_ROW(square, STI_UNARY_SQUARE, .grad = grad_square)
-STI_UNARY_ROW(sqrt, STI_UNARY_SQRT, .grad = grad_sqrt)
-STI_UNARY_ROW(reciprocal, STI_UNARY_RECIPROCAL, .grad = grad_reciprocal)
-STI_UNARY_ROW(exp, STI_UNARY_EXP, .grad = grad_exp)
-STI_UNARY_ROW(log, STI_UNARY_LOG, .grad = grad_log)
-STI_UNARY_ROW(sin, STI_UNARY_SIN, .grad = grad_sin)
-STI_UNARY_ROW(cos, STI_UNARY_COS, .grad = grad_cos)
-STI_UNARY_ROW(tanh, STI_UNARY_TANH, .grad = grad_tanh)
-STI_UNARY_ROW(sigmoid, STI_UNARY_SIGMOID, .grad = grad_sigmoid)
+STI_UNARY_ROW(square, STI_UNARY_SQUARE, .grad = grad_square, .jet = jet_square)
+STI_UNARY_ROW(sqrt, STI_UNARY_SQRT, .grad = grad_sqrt, .jet = jet_sqrt)
+STI_UNARY_ROW(reciprocal, STI_UNARY_RECIPROCAL, .grad = grad_reciprocal,
+              .jet = jet_reciprocal)
+STI_UNARY_ROW(exp, STI_UNARY_EXP, .grad = grad_exp, .jet = jet_exp)
+STI_UNARY_ROW(log, STI_UNARY_LOG, .grad = grad_log, .jet = jet_log)
+STI_UNARY_ROW(sin, STI_UNARY_SIN, .grad = grad_sin, .jet = jet_sin)
+STI_UNARY_ROW(cos, STI_UNARY_COS, .grad = grad_cos, .jet = jet_cos)
+STI_UNARY_ROW(tanh, STI_UNARY_TANH, .grad = grad_tanh, .jet = jet_tanh)
+STI_UNARY_ROW(sigmoid, STI_UNARY_SIGMOID, .grad = grad_sigmoid, .jet = jet_sigmoid)
 STI_UNARY_ROW_FLAGS(silu, "silu", STI_OP_INPLACE_0 | STI_OP_CHEAP, STI_UNARY_SILU,
-                    .grad = grad_silu)
+                    .grad = grad_silu, .jet = jet_silu)
 STI_UNARY_ROW_FLAGS(gelu, "gelu", STI_OP_INPLACE_0 | STI_OP_CHEAP, STI_UNARY_GELU,
-                    .grad = grad_gelu)
-STI_UNARY_ROW(softplus, STI_UNARY_SOFTPLUS, .grad = grad_softplus)
+                    .grad = grad_gelu, .jet = jet_gelu)
+STI_UNARY_ROW(softplus, STI_UNARY_SOFTPLUS, .grad = grad_softplus, .jet = jet_softplus)
 STI_UNARY_ROW(sign, STI_UNARY_SIGN, .grad = grad_sign)
 
 #define GRAD_ROW(row, kind)                                                      \

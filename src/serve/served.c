@@ -63,6 +63,13 @@ stint_status sti_served_open(const char *path, const char *name, int batch_most,
         s->file = NULL;
         return open_text(s, batch_most, threads[sizes - 1]);
     }
+    if (net->field.coordinates > 0) {
+        st = sti_fail(STINT_E_UNSUPPORTED,
+                      "%s: a field; those are not served, `stint field eval` asks it "
+                      "for values",
+                      path);
+        goto out;
+    }
     s->height = net->height;
     s->width = net->width;
     s->channels = net->channels;

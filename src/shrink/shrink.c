@@ -52,6 +52,10 @@ stint_status stint_shrink_recipe(const char *model_path, stint_recipe **recipe_o
                          "%s: a text model; only networks that classify images are "
                          "shrunk",
                          model_path));
+    if (model->network.field.coordinates > 0)
+        STI_TRY(sti_fail(STINT_E_UNSUPPORTED,
+                         "%s: a field; only networks that classify images are shrunk",
+                         model_path));
     STI_TRY(sti_recipe_copy(model->recipe, &recipe));
     STI_TRY(forget_training(recipe));
     STI_TRY(stint_recipe_set(recipe, "train.start", sti_tensor_file_path(model->file)));

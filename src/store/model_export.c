@@ -156,6 +156,10 @@ stint_status sti_model_write_compact(const stint_model_file *m, const char *path
     int64_t texts = 0;
     sti_tensor_text *text = NULL;
     stint_status st;
+    if (m->network.field.coordinates > 0)
+        return sti_fail(STINT_E_UNSUPPORTED,
+                        "%s: a field; only models of images are made compact",
+                        sti_tensor_file_path(m->file));
     if (m->network.context)
         return sti_fail(STINT_E_UNSUPPORTED,
                         "%s: a text model; only models of images are made compact",

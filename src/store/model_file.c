@@ -13,6 +13,7 @@
 #include "data/tokenizer.h"
 #include "model/network_recipe.h"
 #include "store/compact_file.h"
+#include "store/field_facts.h"
 #include "store/hf_folder.h"
 #include "store/model_meta.h"
 
@@ -132,8 +133,8 @@ static stint_status read_recipe(stint_model_file *m)
     const sti_network_desc of_recipe = sti_recipe_network_desc(m->recipe);
     m->network.name = of_recipe.name;
     m->network.bf16 = of_recipe.bf16;
-    if (sti_recipe_is_text(m->recipe))
-        return STINT_OK; /* sizes come from the file */
+    if (sti_recipe_is_text(m->recipe) || sti_recipe_is_field(m->recipe))
+        return STINT_OK; /* sizes, or names, come from the file */
     m->network.model = of_recipe.model;
     m->network.weight_bits = of_recipe.weight_bits;
     m->network.bayes = of_recipe.bayes;
@@ -362,7 +363,8 @@ static stint_status another_network(const stint_model_file *model,
                  sti_tensor_file_path(model->file), there.data ? there.data : "",
                  here.data ? here.data : "",
                  desc->context ? "model.name, vocabulary, depth, width and heads"
-                               : "model.name, width, depth and stem");
+                 : desc->field.coordinates > 0 ? "model.name, width and depth"
+                                               : "model.name, width, depth and stem");
     sti_text_fini(&there);
     sti_text_fini(&here);
     return st;
@@ -532,11 +534,14 @@ stint_status stint_model_open(const char *path, stint_model_file **model_out)
     if (st == STINT_OK)
         st = read_recipe(m);
     const bool text = st == STINT_OK && sti_recipe_is_text(m->recipe);
+    const bool field = st == STINT_OK && sti_recipe_is_field(m->recipe);
     if (text)
         st = read_text(m);
-    if (st == STINT_OK && !text)
+    else if (field)
+        st = sti_field_facts_read(m->file, m->recipe, &m->network);
+    if (st == STINT_OK && !text && !field)
         st = read_classes(m);
-    if (st == STINT_OK && !text)
+    if (st == STINT_OK && !text && !field)
         st = read_image(m);
     if (st == STINT_OK) {
         read_facts(m);
@@ -585,7 +590,8 @@ void stint_model_describe(const stint_model_file *m, stint_model_facts *facts)
                                  .test_accuracy = m->test_accuracy,
                                  .test_loss = m->test_loss,
                                  .context = m->network.context,
-                                 .text = m->network.text};
+                                 .text = m->network.text,
+                                 .field = m->network.field};
     snprintf(facts->weights_sha256, sizeof facts->weights_sha256, "%s",
              m->weights_sha256 ? m->weights_sha256 : "");
 }

@@ -22,7 +22,11 @@
 #define STI_META_TOKENIZER "tokenizer"
 #define STI_META_END_TOKEN "end_token"   /* that ends a text; absent or -1: none */
 #define STI_META_TEXT_SHA  "text_sha256" /* of all that it was trained and tested on */
-#define STI_META_IMAGE     "image"       /* height width channels */
+/* Fields have these: names of coordinates and outputs, "x,y r,g,b", and the hash of
+ * what they were fitted to. */
+#define STI_META_FIELD     "field"
+#define STI_META_FIELD_SHA "field_sha256"
+#define STI_META_IMAGE     "image" /* height width channels */
 #define STI_META_MEAN      "mean"
 #define STI_META_DEVIATION "deviation"
 #define STI_META_STEP      "step"

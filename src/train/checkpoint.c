@@ -238,6 +238,14 @@ static const char *classes_text(sti_saver *s)
     return keep_text(s, &text);
 }
 
+static const char *field_text(sti_saver *s)
+{
+    const sti_field_names *names = &s->job->inputs.network.names;
+    sti_text text = {0};
+    sti_field_names_print(names, &text);
+    return keep_text(s, &text);
+}
+
 static const char *tokenizer_text(sti_saver *s)
 {
     sti_text text = {0};
@@ -265,8 +273,12 @@ stint_status sti_saver_create(const sti_job *job, const sti_step_engine *engine,
     stint_status st = collect_rows(s);
     s->recipe_all = recipe_text(s, false);
     s->recipe_shared = recipe_text(s, true);
-    s->learned = job->inputs.text ? tokenizer_text(s) : classes_text(s);
-    s->learned_key = job->inputs.text ? STI_META_TOKENIZER : STI_META_CLASSES;
+    s->learned = job->inputs.text    ? tokenizer_text(s)
+                 : job->inputs.field ? field_text(s)
+                                     : classes_text(s);
+    s->learned_key = job->inputs.text    ? STI_META_TOKENIZER
+                     : job->inputs.field ? STI_META_FIELD
+                                         : STI_META_CLASSES;
     if (st == STINT_OK && (!s->recipe_all || !s->recipe_shared || !s->learned))
         st = sti_fail(STINT_E_MEMORY, "out of memory for the texts of a checkpoint");
     if (st != STINT_OK) {
@@ -346,6 +358,7 @@ stint_status sti_saver_checkpoint_sha256(const sti_saver *saver,
     };
     static const char *const text_keys[] = {STI_META_TEXT, STI_META_TOKENIZER,
                                             STI_META_TEXT_SHA};
+    static const char *const field_keys[] = {STI_META_FIELD, STI_META_FIELD_SHA};
     static const char *const optional[] = {STI_META_START, STI_META_REFERENCE,
                                            STI_META_IMAGES, STI_META_FROZEN};
     sti_sha256 state;
@@ -355,6 +368,8 @@ stint_status sti_saver_checkpoint_sha256(const sti_saver *saver,
         add_words(&state, text_of, user, keys[i]);
     for (int i = 0; i < 3 && saver->job->inputs.text; i++)
         add_words(&state, text_of, user, text_keys[i]);
+    for (int i = 0; i < 2 && saver->job->inputs.field; i++)
+        add_words(&state, text_of, user, field_keys[i]);
     for (size_t i = 0; i < sizeof optional / sizeof optional[0]; i++)
         if (text_of(user, optional[i]))
             add_words(&state, text_of, user, optional[i]);
@@ -396,6 +411,8 @@ static void add_common(const sti_saver *s, const sti_position *p, const char *ki
     sti_meta_add(t, s->learned_key, s->learned);
     if (net->context)
         add_text_facts(s, t);
+    else if (net->field.coordinates > 0)
+        sti_meta_add(t, STI_META_FIELD_SHA, s->job->inputs.field->sha256);
     else
         add_image_facts(s, t);
     if (s->job->inputs.start)

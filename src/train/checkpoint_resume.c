@@ -24,8 +24,8 @@ static stint_status read_norm(const sti_saver *s, const sti_tensor_file *f)
 {
     double mean[3], deviation[3];
     int channels = (int)s->job->inputs.network.channels;
-    if (s->job->inputs.text)
-        return STINT_OK; /* tokens are not normalised */
+    if (!s->job->inputs.train_data)
+        return STINT_OK; /* neither tokens nor points are normalised */
     if (!sti_meta_numbers(sti_tensor_file_text(f, STI_META_MEAN), channels, mean) ||
         !sti_meta_numbers(sti_tensor_file_text(f, STI_META_DEVIATION), channels,
                           deviation))
@@ -165,6 +165,7 @@ static stint_status check_run(const sti_saver *s, const sti_tensor_file *f)
     const char *learned = sti_tensor_file_text(f, s->learned_key);
     const char *count = sti_tensor_file_text(f, STI_META_COUNT);
     const char *sha = sti_tensor_file_text(f, STI_META_TEXT_SHA);
+    const char *points = sti_tensor_file_text(f, STI_META_FIELD_SHA);
     int64_t train_count = -1;
     if (!numerics || strcmp(numerics, STI_NUMERICS_VERSION) != 0)
         return sti_fail(
@@ -177,13 +178,16 @@ static stint_status check_run(const sti_saver *s, const sti_tensor_file *f)
         sti_parse_int(count, &train_count) != STINT_OK ||
         train_count != s->job->inputs.train_count ||
         (s->job->inputs.text &&
-         (!sha || strcmp(sha, s->job->inputs.text->text_sha256) != 0)))
+         (!sha || strcmp(sha, s->job->inputs.text->text_sha256) != 0)) ||
+        (s->job->inputs.field &&
+         (!points || strcmp(points, s->job->inputs.field->sha256) != 0)))
         return sti_fail(STINT_E_INPUT,
                         "%s: was trained on other data: %s differ from %s; give that "
                         "run's data, or another --out",
                         sti_tensor_file_path(f),
-                        s->job->inputs.text ? "text or tokeniser"
-                                            : "classes or number of images",
+                        s->job->inputs.text    ? "text or tokeniser"
+                        : s->job->inputs.field ? "points or values"
+                                               : "classes or number of images",
                         sti_data_section_of(s->job->inputs.recipe)->path);
     return STINT_OK;
 }
@@ -193,7 +197,7 @@ static stint_status check_images(const sti_saver *s, const sti_tensor_file *f)
 {
     const char *then = sti_tensor_file_text(f, STI_META_IMAGES);
     const char *now = s->job->images_hash;
-    if (s->job->inputs.text || (then && strcmp(then, now) == 0))
+    if (!s->job->inputs.train_data || (then && strcmp(then, now) == 0))
         return STINT_OK;
     if (then)
         return sti_fail(STINT_E_INPUT,

@@ -165,14 +165,33 @@ static stint_status open_text(sti_inputs *in)
     return STINT_OK;
 }
 
+/* All points are trained on, and all of them tell how well they are met. */
+static stint_status open_field(sti_inputs *in)
+{
+    stint_status st = sti_recipe_open_field(in->recipe, &in->field);
+    if (st == STINT_OK)
+        st = sti_recipe_field_network(in->recipe, in->field->outputs, &in->network);
+    if (st != STINT_OK)
+        return st;
+    in->train_count = in->test_count = in->field->count;
+    if (in->network.field.coordinates == in->field->coordinates)
+        return STINT_OK;
+    return sti_fail(STINT_E_INPUT,
+                    "field.coordinates: %" PRId64
+                    " of them, but the points of %s have %d; name as many",
+                    in->network.field.coordinates, in->field->path,
+                    in->field->coordinates);
+}
+
 stint_status sti_inputs_open_data(const stint_recipe *recipe, sti_inputs *in)
 {
     *in = (sti_inputs){.recipe = recipe};
     const bool text = sti_recipe_is_text(in->recipe);
+    const bool field = sti_recipe_is_field(in->recipe);
     stint_status st = text ? open_text_start(in) : STINT_OK;
     const size_t before = sti_alloc_now_bytes();
     if (st == STINT_OK)
-        st = text ? open_text(in) : open_images(in);
+        st = text ? open_text(in) : field ? open_field(in) : open_images(in);
     if (st == STINT_OK)
         in->index_bytes = sti_alloc_now_bytes() - before;
     return st;
@@ -184,6 +203,7 @@ void sti_inputs_close(sti_inputs *in)
     stint_data_close(in->test_data);
     stint_data_close(in->validation_data);
     sti_corpus_close(in->text);
+    sti_field_points_close(in->field);
     stint_model_close(in->start);
     stint_model_close(in->reference);
     sti_free(in->class_weights);
@@ -193,5 +213,5 @@ void sti_inputs_close(sti_inputs *in)
 
 const char *sti_inputs_samples(const sti_inputs *in)
 {
-    return in->text ? "sequences" : "images";
+    return in->text ? "sequences" : in->field ? "points" : "images";
 }

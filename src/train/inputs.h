@@ -14,6 +14,7 @@ typedef struct sti_inputs {
     stint_data *train_data, *test_data;  /* test NULL: no such split */
     stint_data *validation_data;         /* held out of the first; NULL: nothing is */
     sti_corpus *text;                    /* in place of all three, for a text model */
+    sti_field_points *field;             /* likewise, for a field */
     stint_model_file *start, *reference; /* NULL: none */
     bool new_classifier;                 /* start was trained for other classes */
     sti_network_desc network;            /* refers to reference, if there is one */
@@ -34,7 +35,7 @@ stint_status sti_inputs_open_data(const stint_recipe *recipe, sti_inputs *inputs
 stint_status sti_inputs_open_models(sti_inputs *inputs);
 void sti_inputs_close(sti_inputs *inputs);
 
-/* "images", or "sequences" of text. */
+/* "images", "sequences" of text, or "points" of a field. */
 const char *sti_inputs_samples(const sti_inputs *inputs);
 
 #endif

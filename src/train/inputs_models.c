@@ -20,6 +20,11 @@ static stint_status check_images(const sti_inputs *in, const stint_model_file *m
 {
     const stint_data_info *info = stint_data_describe(in->train_data);
     const sti_network_desc *n = &m->network;
+    if (n->field.coordinates > 0)
+        return sti_fail(STINT_E_INPUT,
+                        "%s: %s is a field, the data are images in classes; give a "
+                        "model of such images",
+                        key, path);
     if (n->context > 0)
         return sti_fail(STINT_E_INPUT,
                         "%s: %s is a text model, the data are images of %dx%dx%d; give "
@@ -107,6 +112,28 @@ static stint_status check_text(const sti_inputs *in)
     return STINT_OK;
 }
 
+/* Keys that fields do not have, and the field to begin with. */
+static stint_status check_field(sti_inputs *in, const char *start)
+{
+    const sti_recipe_view v = sti_recipe_view_of(in->recipe);
+    const char *key = v.loss->reference         ? "loss.reference"
+                      : v.shrink->scheme        ? "shrink.scheme"
+                      : v.quantise->bits > 0    ? "quantise.bits"
+                      : v.bayes->samples > 0    ? "bayes.samples"
+                      : v.train->validation > 0 ? "train.validation"
+                      : in->network.bf16        ? "train.precision"
+                                                : NULL;
+    if (key)
+        return sti_fail(STINT_E_UNSUPPORTED,
+                        "%s: is for networks of images, not for a field", key);
+    if (!start)
+        return STINT_OK;
+    const stint_status st = sti_model_open_for("train.start", start, &in->start);
+    if (st == STINT_OK && in->start->network.field.coordinates == 0)
+        return sti_fail(STINT_E_INPUT, "train.start: %s is no field; give one", start);
+    return st;
+}
+
 static stint_status weigh_classes(sti_inputs *in)
 {
     const sti_recipe_view v = sti_recipe_view_of(in->recipe);
@@ -154,6 +181,8 @@ stint_status sti_inputs_open_models(sti_inputs *in)
     const char *start = sti_train_section_of(in->recipe)->start;
     const char *reference = sti_loss_section_of(in->recipe)->reference;
     stint_status st = STINT_OK;
+    if (in->field)
+        return check_field(in, start);
     if (in->text)
         STI_TRY(check_text(in));
     if (in->text) /* its start is there; whether tensors fit is seen when they are read

@@ -54,7 +54,7 @@ static size_t data_bytes(const sti_setup *setup, int lanes)
 {
     int workers = sti_lane_threads(setup->threads, lanes);
     const size_t order = (size_t)setup->inputs->train_count * sizeof(int32_t);
-    if (setup->inputs->text)
+    if (setup->inputs->text || setup->inputs->field)
         return order + setup->inputs->index_bytes +
                (setup->inputs->test_count > 0
                     ? sti_evaluation_bytes(setup->inputs->test_count, 0,
@@ -100,10 +100,12 @@ static size_t start_peak_bytes(const sti_setup *setup)
 
 size_t sti_memory_base(const sti_setup *setup)
 {
-    const char *format = setup->inputs->text
-                             ? "text"
+    const char *format = setup->inputs->text ? "text"
+                         : setup->inputs->field
+                             ? "field"
                              : stint_data_describe(setup->inputs->train_data)->format;
-    bool images = strcmp(format, "folder") == 0 || strcmp(format, "tar") == 0;
+    bool images = strcmp(format, "folder") == 0 || strcmp(format, "tar") == 0 ||
+                  strcmp(format, "field") == 0;
     const size_t blocks = sti_alloc_now_bytes();
     const size_t shared = setup->comm ? sti_comm_shared_bytes(setup->comm) : 0;
     const size_t left =
@@ -155,8 +157,9 @@ static void add_arenas(const sti_setup *setup, const sti_network *train,
     sti_account_add(account, "workspace", "passing results and scratch",
                     n * (sizes->arena - saved - input + sizes->fetch));
     sti_account_add(account, "inputs",
-                    setup->inputs->text ? "tokens and labels of the shards at work"
-                                        : "images and labels of the shards at work",
+                    setup->inputs->text    ? "tokens and labels of the shards at work"
+                    : setup->inputs->field ? "points and values of the shards at work"
+                                           : "images and labels of the shards at work",
                     n * input);
 }
 
@@ -176,7 +179,7 @@ static void add_search(const sti_run_values *run, sti_account *account)
 static void add_report(const sti_setup *setup, sti_account *account)
 {
     const sti_inputs *in = setup->inputs;
-    const size_t classes = in->text ? 0 : (size_t)in->network.model.classes;
+    const size_t classes = !in->train_data ? 0 : (size_t)in->network.model.classes;
     const size_t images =
         in->test_data ? sti_data_memory_bytes(in->test_data, 1, 1) : 0;
     sti_account_raise(account, "report", "once: drawn when all else is free",
@@ -253,7 +256,8 @@ void sti_memory_account(const sti_setup *setup, const sti_network *train,
         account, STI_PART_DATA,
         setup->inputs->text
             ? "tokeniser, order of windows, losses; tokens stay in their file"
-            : "index, decoders, order of samples, predictions",
+        : setup->inputs->field ? "points and values, order of points, losses"
+                               : "index, decoders, order of samples, predictions",
         data_bytes(setup, lanes));
     sti_account_add(account, STI_PART_PROCESS,
                     "program, libraries, threads, graphs, files",

@@ -7,6 +7,7 @@
 #include "base/units.h"
 #include "kernel/drawn/drawn.h"
 #include "kernel/normal/lfsr.h"
+#include "model/network_recipe.h"
 #include "pass/pass.h"
 #include "stint/model.h"
 #include "stint/train.h"
@@ -17,10 +18,10 @@ static void check_model(const stint_recipe *recipe, sti_complaints *list)
 {
     enum { MODELS_MAX = 64 };
     const char *names[MODELS_MAX], *name = sti_recipe_network(recipe);
-    const stint_model_info *const lists[] = {stint_model_list(),
-                                             stint_text_model_list()};
+    const stint_model_info *const lists[] = {
+        stint_model_list(), stint_text_model_list(), stint_field_list()};
     int count = 0;
-    for (int i = 0; i < 2; i++)
+    for (int i = 0; i < 3; i++)
         for (const stint_model_info *m = lists[i]; m->name; m++) {
             if (strcmp(m->name, name) == 0)
                 return;
@@ -92,16 +93,44 @@ static void check_images(const stint_recipe *recipe, sti_complaints *list)
             sti_recipe_network(recipe));
 }
 
+static void check_field(const stint_recipe *recipe, sti_complaints *list)
+{
+    const sti_recipe_view v = sti_recipe_view_of(recipe);
+    sti_network_desc network;
+    if (v.data->format != 0)
+        sti_complain(list,
+                     "data.format: %s is not what a field is fitted to; leave it "
+                     "out",
+                     sti_recipe_format(recipe));
+    if (v.data->crop_pad > 0 || v.data->flip || v.data->scale_crop > 0 ||
+        v.data->sampling != STI_SAMPLING_SHUFFLE)
+        sti_complain(list,
+                     "data.crop_pad, flip, scale_crop, sampling: are of images in "
+                     "classes; a field is fitted to its points as they are");
+    if (sti_class_weights_given(v.loss->class_weights) || v.train->label_smoothing > 0)
+        sti_complain(list,
+                     "loss.class_weights, train.label_smoothing: are of images in "
+                     "classes; a field has none");
+    if (sti_recipe_field_network(recipe, 0, &network) != STINT_OK)
+        sti_complain(list, "model: %s", stint_last_error());
+}
+
 static void check_data(const stint_recipe *recipe, sti_complaints *list)
 {
     const sti_recipe_view v = sti_recipe_view_of(recipe);
     const bool text = stint_model_is_text(sti_recipe_network(recipe));
+    const bool field = stint_model_is_field(sti_recipe_network(recipe));
     if (!v.data->path || !*v.data->path)
         sti_complain(list,
                      "data.path: no %s given; say where %s with --data PATH "
                      "or path = PATH in the recipe's [data]",
-                     text ? "text" : "images", text ? "it is" : "they are");
-    if (text)
+                     text    ? "text"
+                     : field ? "picture or points"
+                             : "images",
+                     text ? "it is" : "they are");
+    if (field)
+        check_field(recipe, list);
+    else if (text)
         check_text(recipe, list);
     else
         check_images(recipe, list);

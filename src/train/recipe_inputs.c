@@ -47,6 +47,15 @@ stint_status sti_recipe_open_text(const stint_recipe *recipe,
     return sti_corpus_open(&desc, corpus_out);
 }
 
+stint_status sti_recipe_open_field(const stint_recipe *recipe,
+                                   sti_field_points **points_out)
+{
+    const sti_data_values *data = sti_data_section_of(recipe);
+    const sti_field_want want = {
+        .path = data->path, .size = data->size, .channels = (int)data->channels};
+    return sti_field_points_open(&want, points_out);
+}
+
 sti_network_desc sti_train_network_desc(const stint_recipe *recipe)
 {
     const sti_train_values *train = sti_train_section_of(recipe);

@@ -4,6 +4,7 @@
 #define STI_TRAIN_RECIPE_INPUTS_H
 
 #include "data/corpus.h"
+#include "data/field.h"
 #include "model/network.h"
 #include "stint/recipe.h"
 
@@ -20,6 +21,10 @@ stint_data_desc sti_recipe_data_desc(const stint_recipe *recipe, sti_images_part
 stint_status sti_recipe_open_text(const stint_recipe *recipe,
                                   const stint_tokenizer *tokenizer,
                                   sti_corpus **corpus_out);
+
+/* What a field at data.path is fitted to. */
+stint_status sti_recipe_open_field(const stint_recipe *recipe,
+                                   sti_field_points **points_out);
 
 /* A network of images as it is trained: sti_recipe_network_desc with what only training
  * knows. */

@@ -49,6 +49,9 @@ stint_status sti_report_add_figures(const sti_report_run *run, sti_page_file *pa
     sti_page_figures_begin(out);
     if (isfinite(run->test_accuracy))
         add_figure(out, "test accuracy", "%.2f %%", 100 * run->test_accuracy);
+    if (run->coordinates && isfinite(run->test_loss))
+        add_figure(out, "signal to noise of the field", "%.2f dB",
+                   10 * log10(4 / run->test_loss));
     if (isfinite(loss))
         add_figure(out, loss_words(run), "%.4f", loss);
     if (isfinite(run->rate))

@@ -36,6 +36,9 @@ static void add_machine(const sti_report_run *run, sti_text *out)
     if (run->context)
         add_fact(out, "sequences", "%s training, %s test, %" PRId64 " tokens each",
                  train, test, run->context);
+    else if (run->coordinates)
+        add_fact(out, "points", "%s of %" PRId64 " coordinate%s", train,
+                 run->coordinates, sti_s(run->coordinates));
     else
         add_fact(out, "images",
                  "%s training, %s test, %" PRId64 " x %" PRId64 " x %" PRId64, train,

@@ -63,7 +63,8 @@ typedef struct sti_report_run {
     const char **class_names; /* [classes] */
     int64_t *class_count, *class_correct; /* [classes], or NULL */
     int32_t classes;
-    int64_t context; /* tokens a sequence; 0: images */
+    int64_t context;     /* tokens a sequence; 0: images */
+    int64_t coordinates; /* of a field; 0: none */
     int64_t train_count, test_count, height, width, channels, batch, shards, steps,
         epochs, seed, parameters, threads, lanes, steps_done, resumes;
     double time, planned_peak, budget, test_accuracy, test_loss, train_loss, rate,

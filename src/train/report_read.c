@@ -121,6 +121,7 @@ static void read_start(sti_report_run *run, const json_t *e)
     whole(e, "width", &run->width);
     whole(e, "channels", &run->channels);
     whole(e, "context", &run->context);
+    whole(e, "coordinates", &run->coordinates);
     whole(e, "batch", &run->batch);
     whole(e, "shards", &run->shards);
     whole(e, "steps", &run->steps);
@@ -396,7 +397,9 @@ const char *sti_report_class(const sti_report_run *run, int32_t c)
 
 const char *sti_report_rate_words(const sti_report_run *run)
 {
-    return run->context ? "tokens a second" : "images a second";
+    return run->context       ? "tokens a second"
+           : run->coordinates ? "points a second"
+                              : "images a second";
 }
 
 double sti_report_rate_scale(const sti_report_run *run)

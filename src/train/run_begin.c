@@ -57,7 +57,7 @@ static stint_status measure_images(sti_run *run)
     const stint_model_file *given = in->start ? in->start : in->reference;
     char *hash = run->job.images_hash;
     sti_data_norm held_out;
-    if (in->text) { /* tokens are not normalised */
+    if (in->text || in->field) { /* neither tokens nor points are normalised */
         if (given)
             run->own_norm = given->norm;
         return STINT_OK;

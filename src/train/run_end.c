@@ -72,6 +72,7 @@ static void fill_result(const sti_run *run, stint_train_result *r)
         .test_loss = p->test_loss,
         .test_accuracy = p->test_accuracy,
         .images_per_s = run->step_s > 0 ? (double)run->images / run->step_s : 0,
+        .psnr = (double)NAN,
         .bits_per_byte = (double)NAN,
         .balanced_accuracy = (double)NAN,
         .lowest_recall = (double)NAN,
@@ -108,6 +109,8 @@ static void fill_result(const sti_run *run, stint_train_result *r)
         r->bits_per_byte =
             sti_corpus_bits_per_byte(&run->job.inputs.text->test, p->test_loss);
     }
+    if (run->job.inputs.field)
+        r->psnr = 10 * log10(4 / p->test_loss);
     sti_saver_weights_sha256(run->saver, r->weights_sha256);
     snprintf(r->out, sizeof r->out, "%s", run->out);
 }
@@ -149,7 +152,7 @@ static stint_status write_model_and_errors(sti_run *run)
         at.step = at.shrink_step - 1;
     if (st == STINT_OK)
         st = sti_saver_write_model(run->saver, &at, run->model_path);
-    if (st != STINT_OK || !run->evaluated || run->job.inputs.text)
+    if (st != STINT_OK || !run->evaluated || !run->job.inputs.train_data)
         return st; /* (answers and mistakes are of images) */
     st = sti_run_section_of(run->recipe)->answers ? write_answers(run) : STINT_OK;
     if (st != STINT_OK)
@@ -165,10 +168,10 @@ static stint_status log_end(sti_run *run, stint_status status,
 {
     if (!run->log)
         return STINT_OK;
-    return sti_run_log_end(run->log, status, result,
-                           run->evaluated && !run->job.inputs.text ? &run->evaluation
-                                                                   : NULL,
-                           run->job.inputs.test_data);
+    return sti_run_log_end(
+        run->log, status, result,
+        run->evaluated && run->job.inputs.train_data ? &run->evaluation : NULL,
+        run->job.inputs.test_data);
 }
 
 /* The graph is about to go. Only a machine that was measured before is compared with:

@@ -84,8 +84,25 @@ static void add_text_data(sti_json *json, const sti_job *job)
     sti_json_int(json, "test_tokens", text->test.end - text->test.begin);
 }
 
+static void add_field_data(sti_json *json, const sti_job *job)
+{
+    const sti_field_points *field = job->inputs.field;
+    sti_json_text(json, "data", field->path);
+    sti_json_text(json, "field_sha256", field->sha256);
+    sti_json_int(json, "train_count", job->inputs.train_count);
+    sti_json_int(json, "test_count", job->inputs.test_count);
+    sti_json_int(json, "coordinates", field->coordinates);
+    sti_json_int(json, "outputs", field->outputs);
+    sti_json_int(json, "height", field->height);
+    sti_json_int(json, "width", field->width);
+}
+
 static void add_data(sti_json *json, const sti_job *job)
 {
+    if (job->inputs.field) {
+        add_field_data(json, job);
+        return;
+    }
     if (job->inputs.text) {
         add_text_data(json, job);
         return;

@@ -82,6 +82,11 @@ static stint_status describe_data(const sti_job *job, char *out, size_t bytes)
                  stint_tokenizer_describe(job->inputs.text->tokenizer)->hash);
         return STINT_OK;
     }
+    if (job->inputs.field) {
+        snprintf(out, bytes, "points and values of SHA-256 %.16s",
+                 job->inputs.field->sha256);
+        return STINT_OK;
+    }
     const stint_data_info *info = stint_data_describe(job->inputs.train_data);
     stint_status st = hash_data(job->inputs.train_data, train);
     if (st == STINT_OK)

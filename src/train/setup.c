@@ -71,6 +71,7 @@ sti_step_engine_desc sti_setup_engine(const sti_setup *setup, int lanes)
                                   .test_data = in->test_data,
                                   .validation_data = in->validation_data,
                                   .text = in->text,
+                                  .field = in->field,
                                   .threads = setup->threads,
                                   .lanes = lanes,
                                   .shards = setup->shards,

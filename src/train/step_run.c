@@ -103,6 +103,12 @@ static stint_status load_micro(const sti_step_engine *engine, int index, int64_t
                                 sti_exec_address(lane->train, net->input),
                                 sti_exec_address(lane->train, net->labels));
     }
+    if (engine->desc.field) {
+        sti_field_points_take(engine->desc.field, b->samples + micro * net->images,
+                              net->images, sti_exec_address(lane->train, net->input),
+                              sti_exec_address(lane->train, net->labels));
+        return STINT_OK;
+    }
     return sti_data_batch(engine->desc.train_data, &engine->lane_team,
                           engine->train_decoders[index],
                           b->samples + micro * net->images, net->images, b->augment,
@@ -372,7 +378,7 @@ stint_status sti_step_engine_evaluate(sti_step_engine *engine, sti_evaluation_of
                                       sti_evaluation_progress_fn *progress, void *user)
 {
     const sti_step_engine_desc *desc = &engine->desc;
-    sti_eval_source source = {.norm = norm, .text = desc->text};
+    sti_eval_source source = {.norm = norm, .text = desc->text, .field = desc->field};
     if (desc->text)
         source.part = desc->text->test;
     source.data = of == STI_EVALUATE_TEST    ? desc->test_data

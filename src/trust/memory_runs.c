@@ -145,6 +145,10 @@ static stint_status begin(memory_lab *l, const stint_recipe *recipe)
                       "%s learns from text; what is memorised is measured image by "
                       "image",
                       sti_recipe_network(recipe));
+    if (st == STINT_OK && sti_recipe_is_field(recipe))
+        st = sti_fail(STINT_E_UNSUPPORTED,
+                      "%s is a field; what is memorised is measured image by image",
+                      sti_recipe_network(recipe));
     if (st == STINT_OK)
         st = sti_isa_check();
     if (st == STINT_OK)

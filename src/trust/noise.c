@@ -57,6 +57,11 @@ static stint_status check(const stint_recipe *recipe, const stint_noise_desc *de
                         "%s learns from text; noise is measured by the answers to "
                         "test images",
                         sti_recipe_network(recipe));
+    if (sti_recipe_is_field(recipe))
+        return sti_fail(STINT_E_UNSUPPORTED,
+                        "%s is a field; noise is measured by the answers to test "
+                        "images",
+                        sti_recipe_network(recipe));
     if (desc->runs < 2)
         return sti_fail(STINT_E_USAGE,
                         "runs: %" PRId64 " run has nothing to differ from; give 2 or "

@@ -1,0 +1,194 @@
+/* Fields: trained networks f(x) that stand for a picture, a sound or a solution, asked
+ * for their values and derivatives.
+ *
+ * A grid of 512 x 512 points with all derivatives to the second order:
+ *
+ *   stint_model_file *model;
+ *   stint_field_eval_result r;
+ *   stint_status st = stint_model_open("runs/a/model.safetensors", &model);
+ *   if (st == STINT_OK)
+ *       st = stint_field_eval(model, &(stint_field_ask){.order = 2},
+ *                             &(stint_field_points){.width = 512, .height = 512},
+ *                             "values.npy", &r);
+ *   if (st != STINT_OK)
+ *       fprintf(stderr, "%s\n", stint_last_error());
+ *   stint_model_close(model);
+ *
+ * Derivatives are exact up to rounding: they are those of the network's own formula, by
+ * truncated Taylor series in one forward pass or by differentiating the graph again and
+ * again, whichever needs fewer multiply-adds. Points are taken in tiles, and results go
+ * to the file as they come, so memory does not grow with the number of points.
+ *
+ * Columns are named by the outputs and what they are differentiated along: u, u_x,
+ * u_xy. An output is a number of the network as it was trained: of a picture -1 (black)
+ * to 1 (white). Coordinates, too, are the network's own; those of pictures lie on [-1,
+ * 1], the first from left to right, the second from the top to the bottom.
+ *
+ * The ways are those of W. Abi-Karam et al., "INR-Arch" (2023), who nest reverse
+ * passes, and of J. Bettencourt et al., "Taylor-Mode Automatic Differentiation" (2019).
+ *
+ * A model serves one thread at a time. Calls block, and are functions of the model and
+ * the points alone: the same bits for any number of threads and any budget. */
+#ifndef STINT_FIELD_H
+#define STINT_FIELD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "stint/status.h"
+#include "stint/store.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** How derivatives are found. Both ways give the same numbers up to rounding. */
+typedef enum stint_field_way {
+    /* The one with fewer multiply-adds, by the products of both graphs. */
+    STINT_FIELD_AUTO,
+    /* The graph is differentiated backwards, again for every higher order. Cheap for
+     * many coordinates, few outputs and order 1. */
+    STINT_FIELD_REVERSE,
+    /* Every value carries its truncated Taylor series through one forward pass: with d
+     * coordinates to order K, C(K + d, d) coefficients. Cheap for few coordinates. */
+    STINT_FIELD_JETS
+} stint_field_way;
+
+/** Which derivatives. Columns come order by order, and within one in the order of the
+ * outputs. */
+typedef enum stint_field_columns {
+    /* Each mixed derivative once: u, u_x, u_y, u_xx, u_xy, u_yy. */
+    STINT_FIELD_DISTINCT,
+    /* One for every order of differentiation: u_xy and u_yx, too. */
+    STINT_FIELD_ALL
+} stint_field_columns;
+
+/** What a field is asked for. All zero: its values. The struct is read during the call
+ * only. */
+typedef struct stint_field_ask {
+    /* Highest order of derivatives, 0 to 10 as the coordinates allow. */
+    int order;
+    stint_field_columns list;
+    /* The first so many columns of all, 0: every one. */
+    int64_t most;
+    /* Values, first derivatives and the Laplacian alone; order is not looked at. */
+    bool laplacian;
+    stint_field_way way;
+    /* Most resident memory of the process, 0: no budget. Chooses the tile. */
+    size_t memory_bytes;
+    /* Threads, which take tiles in turn; 0: every CPU. */
+    int threads;
+    /* Derivatives of order k are divided by scale k times; 0: 1. */
+    double scale;
+} stint_field_ask;
+
+/** What stint_field_plan finds. */
+typedef struct stint_field_plan_result {
+    /* Columns, and their names [outputs] "u", "u_x", "u_xy"; freed by
+     * stint_field_plan_fini. */
+    int64_t outputs;
+    char **names;
+    /* Taylor coefficients a value by jets: d + 2 for a Laplacian alone. */
+    int64_t coefficients;
+    /* The way taken, and a sentence on why. */
+    stint_field_way by;
+    char why[256];
+    /* Nodes of the graph as it was built, and after each rewriting in turn: what no
+     * result depends on removed, equal things merged, signs and factors folded, mixed
+     * derivatives that differ in their order taken once. */
+    int64_t built, dead_code, common_subexpression, simplify, symmetric;
+    /* Multiply-adds a point. */
+    double reverse_multiply_adds, jets_multiply_adds;
+    /* Points of a tile: a power of two, as many as work in half a MiB a thread, or as
+     * the budget holds. Bytes that one thread's tile works in, of the weights, and of
+     * the process at its highest. */
+    int64_t tile;
+    size_t arena_bytes, weights_bytes, peak_bytes;
+    int threads;
+} stint_field_plan_result;
+
+/** Choose the way and the tile.
+ *
+ * STINT_E_USAGE: an order beyond what the coordinates allow, or too many columns;
+ * STINT_E_BUDGET names the smallest budget that works; STINT_E_INPUT: the model is no
+ * field; STINT_E_UNSUPPORTED: an operator without a rule; STINT_E_MEMORY. */
+STINT_API stint_status stint_field_plan(const stint_model_file *model,
+                                        const stint_field_ask *ask,
+                                        stint_field_plan_result *result_out);
+/** Free the names, and nothing else of the result. A zeroed result is fine, and so is
+ * one that was freed before. */
+STINT_API void stint_field_plan_fini(stint_field_plan_result *result);
+
+/** Where a field is asked: a grid, or the rows of a file. */
+typedef struct stint_field_points {
+    /* A grid, for fields of two coordinates: cell centres on [-1, 1], rows from the
+     * top; the first coordinate runs along a row. */
+    int64_t width, height;
+    /* In place of a grid: a .npy of [points, coordinates] float32, in C order. Its rows
+     * are read as they are needed. */
+    const char *path;
+} stint_field_points;
+
+/** What stint_field_eval did: the plan that it followed, how long it took from the
+ * call on, and the most that the process has held since it began.
+ * The plan's names are freed by stint_field_plan_fini. */
+typedef struct stint_field_eval_result {
+    stint_field_plan_result plan;
+    int64_t points;
+    double seconds;
+    size_t peak_rss_bytes;
+} stint_field_eval_result;
+
+/** Ask a field and write a float32 .npy of [points, outputs]: as the plan names them.
+ *
+ * The file is written beside its place and renamed, so that a failure leaves none.
+ * Errors as of stint_field_plan, and STINT_E_INPUT for a file of points of another type
+ * or other columns, STINT_E_IO. */
+STINT_API stint_status stint_field_eval(const stint_model_file *model,
+                                        const stint_field_ask *ask,
+                                        const stint_field_points *points,
+                                        const char *path,
+                                        stint_field_eval_result *result_out);
+
+/** What a drawing shows. Pictures are of 8 bits a channel, grey or in colour. */
+typedef enum stint_field_show {
+    /* Values, -1 black to 1 white. */
+    STINT_FIELD_SHOW_VALUE,
+    /* The length of the gradient over all outputs, by its 99th percentile. */
+    STINT_FIELD_SHOW_GRADIENT,
+    /* The Laplacian, grey where it is 0, by its 99th percentile. */
+    STINT_FIELD_SHOW_LAPLACIAN,
+    /* The direction of the first output's gradient as colour. */
+    STINT_FIELD_SHOW_NORMALS
+} stint_field_show;
+
+/** Draw a field of two coordinates as a PNG of width x height. Errors as of
+ * stint_field_eval. */
+STINT_API stint_status stint_field_draw(const stint_model_file *model, int64_t width,
+                                        int64_t height, stint_field_show show,
+                                        int threads, const char *path);
+
+/** A field of PyTorch's: tensors net.K.weight [out, in] and net.K.bias, K from 0. The
+ * last layer has no activation; the others have one and the same. */
+typedef struct stint_field_import_desc {
+    /* Names, "x,y" and "r,g,b"; NULL: x, y, ... and as many as there are. */
+    const char *coordinates, *outputs;
+    /* What sums are multiplied by before every activation; 0: 1. */
+    double omega;
+    /* A name of model.activation; NULL: sin. */
+    const char *activation;
+} stint_field_import_desc;
+
+/** Write such weights as a model file of Stint. STINT_E_INPUT: tensors that are missing
+ * or do not chain, numbers that are not finite; STINT_E_USAGE: names that do not fit.
+ */
+STINT_API stint_status stint_field_import(const char *path,
+                                          const stint_field_import_desc *desc,
+                                          const char *model_path);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,54 @@
+/* What a field is fitted to: points and the numbers that belong to them.
+ *
+ * A picture gives a point a pixel, at the pixel's centre: of the first coordinate from
+ * -1 at the left edge to 1 at the right one, of the second from the top edge to the
+ * bottom one; rows come from the top. Values are pixels from -1 (0) to 1 (255). A
+ * folder gives what its points.npy [n, d] and values.npy [n, k] hold, float32 or
+ * float64, as it stands. */
+#ifndef STI_DATA_FIELD_H
+#define STI_DATA_FIELD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "stint/status.h"
+
+enum { STI_FIELD_COORDINATES_MAX = 4, STI_FIELD_VALUES_MAX = 16 };
+
+typedef struct sti_field_want {
+    const char *path;
+    int64_t size; /* of a picture: pixels a side that it is resampled to; 0: its own */
+    int channels; /* likewise: 1 grey, 3 colour; 0: its own */
+} sti_field_want;
+
+typedef struct sti_field_points {
+    int coordinates, outputs;
+    int64_t count;         /* of points */
+    int64_t height, width; /* of a picture; 0: of points that are listed */
+    float *points;         /* [count, coordinates]; NULL: a picture's */
+    float *values;         /* [count, outputs] */
+    char sha256[65];       /* of all of them */
+    char *path;
+} sti_field_points;
+
+/* STINT_E_INPUT: neither a picture nor such a folder, arrays of other types or lengths,
+ * numbers that are not finite, values that are all the same; STINT_E_UNSUPPORTED:
+ * sounds and meshes. */
+stint_status sti_field_points_open(const sti_field_want *want,
+                                   sti_field_points **points_out);
+void sti_field_points_close(sti_field_points *points); /* NULL is fine */
+
+/* Points and values of these samples [count]; -1: zeros. points_out [count,
+ * coordinates], values_out [count, outputs]. */
+void sti_field_points_take(const sti_field_points *points, const int32_t *samples,
+                           int64_t count, float *points_out, float *values_out);
+/* Centre of cell i of n on [-1, 1]. */
+float sti_field_cell(int64_t i, int64_t n);
+/* Bytes that an open one holds. */
+int64_t sti_field_points_bytes(const sti_field_points *points);
+
+/* Does a folder hold points.npy and values.npy, or is the file a picture? What a recipe
+ * is chosen by. */
+bool sti_field_points_is(const char *path);
+
+#endif

@@ -1,0 +1,214 @@
+/* Which way, and what tile: by counting, never by measuring, so that a plan is a
+ * function of the model, the question and the budget. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/account.h"
+#include "base/fail.h"
+#include "base/memory.h"
+#include "base/units.h"
+#include "field/field_net.h"
+
+/* What a tile may work in, where nobody says: it stays in a core's second cache. */
+#define ARENA_BYTES ((size_t)512 << 10)
+
+enum { TILE_MOST = 256 };
+
+/* ---- names ---- */
+
+static char *column_name(const sti_field_names *names, const sti_derivative *row)
+{
+    char text[STI_FIELD_NAME + STI_JET_ORDER + 16];
+    size_t used = (size_t)snprintf(text, sizeof text, "%s", names->output[row->output]);
+    if (row->laplacian)
+        snprintf(text + used, sizeof text - used, "_laplacian");
+    else if (row->order > 0)
+        used += (size_t)snprintf(text + used, sizeof text - used, "_");
+    for (int i = 0; i < row->order; i++)
+        used += (size_t)snprintf(text + used, sizeof text - used, "%s",
+                                 names->coordinate[row->along[i]]);
+    return sti_strdup(text);
+}
+
+static stint_status name_columns(const stint_model_file *model,
+                                 const sti_derivative_list *list,
+                                 stint_field_plan_result *plan)
+{
+    plan->outputs = list->count;
+    plan->names = sti_alloc_array(list->count, sizeof *plan->names, "field.names");
+    for (int64_t i = 0; plan->names && i < list->count; i++) {
+        plan->names[i] = column_name(&model->network.names, &list->row[i]);
+        if (!plan->names[i])
+            return STINT_E_MEMORY;
+    }
+    return plan->names ? STINT_OK : STINT_E_MEMORY;
+}
+
+void stint_field_plan_fini(stint_field_plan_result *result)
+{
+    for (int64_t i = 0; result->names && i < result->outputs; i++)
+        sti_free(result->names[i]);
+    sti_free(result->names);
+    result->names = NULL;
+    result->outputs = 0;
+}
+
+/* ---- the way ---- */
+
+/* A ReLU's second derivatives are zero almost everywhere. */
+static void warn_relu(const stint_model_file *model, const sti_derivative_list *list)
+{
+    if (model->network.field.activation == STINT_ACTIVATION_RELU && list->order >= 2)
+        sti_log(STINT_LOG_WARNING,
+                "%s: between its kinks a ReLU is straight, so derivatives of order 2 "
+                "and above are zeros; train with another model.activation",
+                sti_tensor_file_path(model->file));
+}
+
+static void say_why(const stint_field_ask *ask, stint_field_plan_result *plan)
+{
+    const double r = plan->reverse_multiply_adds, j = plan->jets_multiply_adds;
+    if (ask->way != STINT_FIELD_AUTO)
+        snprintf(plan->why, sizeof plan->why, "as asked");
+    else if (plan->by == STINT_FIELD_JETS)
+        snprintf(plan->why, sizeof plan->why,
+                 "%" PRId64 " coefficients a value take %.3g multiply-adds a point, "
+                 "reverse over reverse %.3g",
+                 plan->coefficients, j, r);
+    else
+        snprintf(plan->why, sizeof plan->why,
+                 "reverse over reverse takes %.3g multiply-adds a point, %" PRId64
+                 " coefficients a value %.3g",
+                 r, plan->coefficients, j);
+}
+
+/* Both ways for one point, to be compared. */
+static stint_status choose_way(const stint_model_file *model,
+                               const stint_field_ask *ask, bool counts,
+                               sti_field_choice *c)
+{
+    stint_field_plan_result *plan = &c->plan;
+    sti_field_net reverse = {.columns = NULL}, jets = {.columns = NULL};
+    stint_status st;
+    plan->coefficients = sti_jet_rows(
+        c->list.coordinates, c->list.laplacian ? STI_JET_LAPLACIAN : c->list.order);
+    STI_TRY(sti_field_net_build(model, &c->list, true, 1, counts, &jets));
+    plan->jets_multiply_adds = jets.multiply_adds;
+    if (ask->way != STINT_FIELD_JETS || counts) {
+        STI_TRY(sti_field_net_build(model, &c->list, false, 1, counts, &reverse));
+        plan->reverse_multiply_adds = reverse.multiply_adds;
+    }
+    plan->by = ask->way;
+    if (plan->by == STINT_FIELD_AUTO)
+        plan->by = plan->reverse_multiply_adds < plan->jets_multiply_adds
+                       ? STINT_FIELD_REVERSE
+                       : STINT_FIELD_JETS;
+    const sti_field_net *n = plan->by == STINT_FIELD_JETS ? &jets : &reverse;
+    plan->built = n->built;
+    plan->dead_code = n->dead_code;
+    plan->common_subexpression = n->common_subexpression;
+    plan->simplify = n->simplify;
+    plan->symmetric = n->symmetric;
+    plan->weights_bytes = sti_field_net_weights_bytes(n);
+    say_why(ask, plan);
+out:
+    sti_field_net_fini(&reverse);
+    sti_field_net_fini(&jets);
+    return st;
+}
+
+/* ---- the tile ---- */
+
+/* Rows of points and results of a lane's tile. */
+static size_t buffer_bytes(const sti_field_choice *c, int64_t tile)
+{
+    return (size_t)(tile * (c->list.count + c->list.coordinates)) * sizeof(float);
+}
+
+static void account_for(const sti_field_choice *c, int threads, sti_account *account)
+{
+    static const char *const libraries[] = {"libc.",   "libm.",     "libjansson",
+                                            "libinih", "libnettle", NULL};
+    const sti_account_process process = {.libraries = libraries,
+                                         .apart_bytes = sti_alloc_now_bytes()};
+    *account = (sti_account){.count = 0};
+    sti_account_add(account, "graph", "model, columns, plan", sti_alloc_now_bytes());
+    sti_account_add(account, "weights", "of the field", c->plan.weights_bytes);
+    sti_account_add(account, "tiles", "that threads work in",
+                    (size_t)threads * (STI_ALIGN_UP(c->plan.arena_bytes, 4096) +
+                                       buffer_bytes(c, c->plan.tile)));
+    sti_account_add_process(account, &process, threads);
+}
+
+static stint_status build_tile(const stint_model_file *model, sti_field_choice *c,
+                               int64_t tile)
+{
+    sti_field_net_fini(&c->net);
+    const stint_status st = sti_field_net_build(
+        model, &c->list, c->plan.by == STINT_FIELD_JETS, tile, false, &c->net);
+    if (st != STINT_OK)
+        return st;
+    c->plan.tile = tile;
+    c->plan.arena_bytes = sti_field_net_arena_bytes(&c->net);
+    return STINT_OK;
+}
+
+/* The largest power of two whose tile stays small and within the budget. */
+static stint_status choose_tile(const stint_model_file *model,
+                                const stint_field_ask *ask, sti_field_choice *c)
+{
+    sti_account account;
+    stint_status st = STINT_OK;
+    for (int64_t tile = TILE_MOST; st == STINT_OK; tile /= 2) {
+        st = build_tile(model, c, tile);
+        if (st != STINT_OK)
+            return st;
+        account_for(c, c->plan.threads, &account);
+        c->plan.peak_bytes = account.total_bytes;
+        const bool small = c->plan.arena_bytes <= ARENA_BYTES;
+        const bool fits =
+            ask->memory_bytes == 0 || account.total_bytes <= ask->memory_bytes;
+        if ((small && fits) || tile == 1)
+            break;
+    }
+    return sti_account_check(&account, ask->memory_bytes, NULL);
+}
+
+stint_status sti_field_choose(const stint_model_file *model, const stint_field_ask *ask,
+                              bool counts, sti_field_choice *choice)
+{
+    sti_field_choice *c = choice;
+    stint_status st;
+    *c = (sti_field_choice){.plan = {.outputs = 0}};
+    STI_TRY(sti_field_check(model, false));
+    STI_TRY(sti_threads_choose(ask->threads, &c->plan.threads, NULL));
+    STI_TRY(sti_field_list(model, ask, &c->list));
+    warn_relu(model, &c->list);
+    STI_TRY(name_columns(model, &c->list, &c->plan));
+    STI_TRY(choose_way(model, ask, counts, c));
+    STI_TRY(choose_tile(model, ask, c));
+out:
+    return st;
+}
+
+void sti_field_choice_fini(sti_field_choice *choice)
+{
+    sti_field_net_fini(&choice->net);
+    sti_derivatives_fini(&choice->list);
+    stint_field_plan_fini(&choice->plan);
+}
+
+stint_status stint_field_plan(const stint_model_file *model, const stint_field_ask *ask,
+                              stint_field_plan_result *result_out)
+{
+    sti_field_choice choice;
+    const stint_status st = sti_field_choose(model, ask, true, &choice);
+    if (st == STINT_OK) {
+        *result_out = choice.plan;
+        choice.plan = (stint_field_plan_result){.outputs = 0};
+    }
+    sti_field_choice_fini(&choice);
+    return st;
+}

@@ -1,0 +1,33 @@
+/* [field] of a recipe: what the points and the numbers of a field are called. */
+#ifndef STI_MODEL_FIELD_SECTION_H
+#define STI_MODEL_FIELD_SECTION_H
+
+#include "base/recipe.h"
+
+typedef struct sti_field_values {
+    const char *coordinates; /* "x,y" */
+    const char *outputs;     /* NULL: by their number */
+} sti_field_values;
+
+extern const sti_recipe_section sti_field_section;
+const sti_field_values *sti_field_section_of(const stint_recipe *recipe);
+
+/* Names of coordinates and outputs. */
+enum { STI_FIELD_NAME = 16, STI_FIELD_COORDINATES = 4, STI_FIELD_OUTPUTS = 16 };
+typedef struct sti_field_names {
+    int coordinates, outputs; /* outputs 0: not known yet */
+    char coordinate[STI_FIELD_COORDINATES][STI_FIELD_NAME];
+    char output[STI_FIELD_OUTPUTS][STI_FIELD_NAME];
+} sti_field_names;
+
+/* The names in two lists, outputs NULL or "": not known. A name is a letter and letters
+ * or digits; in derivatives as u_xy each coordinate is one letter. STINT_E_INPUT. */
+stint_status sti_field_names_parse(const char *coordinates, const char *outputs,
+                                   sti_field_names *names_out);
+/* The two lists, "x,y r,g,b": what a model file holds; and back. STINT_E_INPUT. */
+void sti_field_names_print(const sti_field_names *names, sti_text *out);
+stint_status sti_field_names_read(const char *text, sti_field_names *names_out);
+/* Names for so many outputs where the recipe has none: u; u, v; r, g, b; or u0, u1. */
+void sti_field_names_usual(sti_field_names *names, int outputs);
+
+#endif

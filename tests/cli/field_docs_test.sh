@@ -1,0 +1,26 @@
+# The commands of docs/fields.md, run in their order in an empty folder.
+. "$(dirname "$0")/cli_lib.sh"
+oracle="$(cd "$(dirname "$0")" && pwd)/field_oracle.py"
+mkdir "$work/place" "$work/bin" && cd "$work/place" || exit 1
+ln -s "$STINT" "$work/bin/stint"
+PATH=$work/bin:$PATH
+export XDG_CACHE_HOME=$work/cache
+/usr/bin/python3 "$oracle" make . || { fail "no NumPy"; finish; }
+mv picture.png photo.png
+page=$STINT_SOURCE/docs/fields.md
+{
+    echo 'set -e'
+    awk '/^```sh$/ { on = 1; next } /^```/ { on = 0 } on' "$page"
+} >script
+[ "$(wc -l <script)" -gt 10 ] || fail "few commands found"
+bash script >"$work/out" 2>"$work/err" || fail "a command failed: $(tail -5 "$work/err")"
+says out "psnr"
+says out "by jets"
+/usr/bin/python3 - <<'PY' || fail "what the commands left"
+import json, numpy as np
+j, a, l = json.load(open("answer.json")), np.load("derivatives.npy"), np.load("laplacian.npy")
+assert j["outputs"] == 30 and a.shape == (64 * 64, 30) and l.shape == (512 * 512, 12)
+assert j["columns"][:4] == ["r", "g", "b", "r_x"] and np.isfinite(a).all() and np.isfinite(l).all()
+PY
+for f in large.png gradient.png; do [ -s $f ] || fail "no $f"; done
+finish
