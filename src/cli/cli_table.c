@@ -17,6 +17,8 @@
     X(data_get) \
     X(data_tokens) \
     X(data_table) \
+    X(data_matrix) \
+    X(solve) \
     X(import_hf) \
     X(export_hf) \
     X(svm_train) \

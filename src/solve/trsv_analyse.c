@@ -11,6 +11,7 @@
 #include "base/memory.h"
 #include "base/units.h"
 #include "solve/trsv_cost.h"
+#include "solve/trsv_walk.h"
 
 const char *const sti_trsv_strategy_names[STI_TRSV_STRATEGIES] = {
     "auto", "natural", "level", "pool", "superstep", "supernode", "push"};
@@ -516,4 +517,13 @@ void sti_trsv_destroy(sti_trsv *plan)
 const sti_trsv_info *sti_trsv_info_of(const sti_trsv *plan)
 {
     return &plan->info;
+}
+
+stint_status sti_trsv_refill(sti_trsv *plan)
+{
+    if (plan->panels) {
+        drop_panels(plan);
+        return sti_trsv_make_panels(plan);
+    }
+    return plan->steps ? sti_trsv_fill_copy(plan) : STINT_OK;
 }

@@ -92,11 +92,12 @@ static stint_status cut_tasks(sti_trsv *plan)
 
 /* ---- the copy ---- */
 
+/* plan->place has the row. */
 static void copy_row(sti_trsv *plan, const sti_csr *a, const int32_t *position,
                      int64_t p, int64_t at, int64_t stride)
 {
     const sti_sparse_natural *t = &plan->natural;
-    const int64_t i = plan->order.row[p];
+    const int64_t i = plan->place[p];
     for (int64_t k = 0; k < t->count[i]; k++, at += stride) {
         const int64_t e = sti_trsv_entry(t, i, k);
         plan->column[at] = position[a->column[e]];
@@ -104,7 +105,6 @@ static void copy_row(sti_trsv *plan, const sti_csr *a, const int32_t *position,
     }
     if (plan->diagonal)
         sti_trsv_put(&plan->d, plan->diagonal, p, a->value[sti_trsv_diagonal(t, i)]);
-    plan->place[p] = (int32_t)i;
 }
 
 static const sti_csr *matrix_of(const sti_trsv *plan)
@@ -126,7 +126,7 @@ static void copy_rows(sti_trsv *plan, const int32_t *position)
             copy_row(plan, a, position, p,
                      step->grouped ? plan->start[p - lane] + lane : at,
                      step->grouped ? STI_SPARSE_LANES : 1);
-            at += t->count[plan->order.row[p]];
+            at += t->count[plan->place[p]];
         }
     }
     plan->start[t->n] = (int32_t)at;
@@ -162,20 +162,30 @@ static stint_status alloc_copy(sti_trsv *plan)
     return STINT_OK;
 }
 
-stint_status sti_trsv_copy(sti_trsv *plan)
+stint_status sti_trsv_fill_copy(sti_trsv *plan)
 {
     const int64_t n = plan->natural.n;
     int32_t *position = sti_alloc_array(n, sizeof *position, "trsv.positions");
-    stint_status st = position ? cut_tasks(plan) : STINT_E_MEMORY;
+    if (!position)
+        return STINT_E_MEMORY;
+    for (int64_t p = 0; p < n; p++)
+        position[plan->place[p]] = (int32_t)p;
+    copy_rows(plan, position);
+    sti_free(position);
+    return STINT_OK;
+}
+
+stint_status sti_trsv_copy(sti_trsv *plan)
+{
+    const int64_t n = plan->natural.n;
+    stint_status st = cut_tasks(plan);
     if (st == STINT_OK)
         st = alloc_copy(plan);
-    if (st == STINT_OK) {
-        for (int64_t p = 0; p < n; p++)
-            position[plan->order.row[p]] = (int32_t)p;
-        copy_rows(plan, position);
-    }
-    sti_free(position);
-    return st;
+    if (st != STINT_OK)
+        return st;
+    for (int64_t p = 0; p < n; p++)
+        plan->place[p] = plan->order.row[p];
+    return sti_trsv_fill_copy(plan);
 }
 
 void sti_trsv_drop_copy(sti_trsv *plan)

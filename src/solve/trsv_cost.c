@@ -6,7 +6,6 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/cpu.h"
@@ -17,7 +16,7 @@
 #include "base/text.h"
 #include "base/units.h"
 
-#define TITLE "stint trsv 1\n"
+#define TITLE "stint trsv 2\n"
 
 enum { ROWS = 2048, NEAR = 256, LONG = 16, REPEATS = 7 };
 
@@ -199,7 +198,8 @@ static void rally_piece(void *arg, int64_t side, int worker)
     }
 }
 
-static double time_handoff(void)
+/* 0: there is one CPU. *busy_out: the threads did not meet, and this is a guess. */
+static double time_handoff(bool *busy_out)
 {
     rally r = {.best = INFINITY};
     uint8_t allowed[STI_CPUS_MOST / 8];
@@ -210,7 +210,8 @@ static double time_handoff(void)
     if (cpus < 2)
         return 0;
     sti_team_take(&(sti_team){2}, 2, rally_piece, &r);
-    return isfinite(r.best) ? r.best : 0;
+    *busy_out = !isfinite(r.best);
+    return *busy_out ? 1.5e-7 : r.best;
 }
 
 /* ---- memory ---- */
@@ -238,18 +239,20 @@ static double time_reading(size_t bytes)
     return (double)bytes / best;
 }
 
-static double cache_bytes(void)
+/* From which size on reading is nearer to the far rate: what a virtual machine may use
+ * of a shared cache is less than the size that the system tells. */
+static double cache_bytes(double near, double far)
 {
-#if defined(_SC_LEVEL3_CACHE_SIZE)
-    const long bytes = sysconf(_SC_LEVEL3_CACHE_SIZE);
-    if (bytes > 0)
-        return (double)bytes;
-#endif
-    return 8 << 20;
+    size_t bytes = (size_t)8 << 20;
+    while (bytes < (size_t)32 << 20 && time_reading(bytes) > sqrt(near * far))
+        bytes *= 2;
+    return (double)bytes;
 }
 
-static void measure(sti_trsv_costs *c)
+/* False: a figure is a guess, not to be kept. */
+static bool measure(sti_trsv_costs *c)
 {
+    bool busy = false;
     bench b = {0};
     if (bench_init(&b)) {
         const double two = time_rows(&b, 2, false, false);
@@ -264,12 +267,13 @@ static void measure(sti_trsv_costs *c)
         c->link_s = fmax(time_rows(&b, 1, true, false) - c->chain_s, 1e-11);
         c->panel_s = time_panel(&b);
         c->push_s = time_push(&b);
-        c->handoff_s = time_handoff();
+        c->handoff_s = time_handoff(&busy);
         c->near_bytes_per_s = time_reading((size_t)4 << 20);
         c->far_bytes_per_s = time_reading((size_t)64 << 20);
-        c->far_bytes = cache_bytes();
+        c->far_bytes = cache_bytes(c->near_bytes_per_s, c->far_bytes_per_s);
     }
     bench_fini(&b);
+    return !busy && c->far_bytes > 0;
 }
 
 /* ---- storing ---- */
@@ -369,8 +373,8 @@ const sti_trsv_costs *sti_trsv_costs_host(void)
         (void)snprintf(name, sizeof name, "trsv-%s.txt", sti_isa_name(sti_isa_now()));
         const bool named = sti_cache_path(name, path, sizeof path);
         if (!named || !read_stored(path, &host[isa])) {
-            measure(&host[isa]);
-            if (named)
+            const bool sure = measure(&host[isa]);
+            if (named && sure)
                 store(path, &host[isa]);
         }
         known[isa] = true;

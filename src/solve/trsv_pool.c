@@ -4,6 +4,7 @@
  * thread is nothing can stop for good. */
 #include "base/memory.h"
 #include "solve/trsv_priv.h"
+#include "solve/trsv_walk.h"
 
 #include <sched.h>
 #include <string.h>
@@ -19,9 +20,10 @@ typedef struct solving {
     const void *b;
     void *x;
     int64_t columns;
-    int64_t ld;    /* columns of b and x as they lie; 0: one, by vectors */
-    int64_t base;  /* of the progress of this solve */
-    int64_t first; /* column of the block that is packed */
+    int64_t ld;           /* columns of b and x as they lie; 0: one, by vectors */
+    int64_t base;         /* of the progress of this solve */
+    sti_trsv_row_fn *row; /* other work on rows; NULL: a solve */
+    void *row_arg;
 } solving;
 
 static void pause_briefly(void)
@@ -47,7 +49,10 @@ static void run_step(const solving *s, const sti_trsv_step *step)
 {
     sti_trsv *plan = s->plan;
     const sti_sparse_triangle *t = &plan->triangle;
-    if (s->ld > 0)
+    if (s->row)
+        for (int32_t p = step->first; p < step->end; p++)
+            s->row(s->row_arg, plan->place[p]);
+    else if (s->ld > 0)
         s->kernels->block(t, step->first, step->end, step->grouped, s->b, s->ld,
                           plan->own, s->x);
     else if (step->grouped)
@@ -107,7 +112,10 @@ static void serial_piece(void *arg, int64_t piece, int worker)
     const int64_t columns = s->ld > 0 ? s->columns : 1;
     (void)piece;
     (void)worker;
-    if (plan->info.strategy == STI_TRSV_SUPERNODE) {
+    if (s->row) {
+        for (int64_t p = 0; p < plan->natural.n; p++)
+            s->row(s->row_arg, sti_trsv_row(&plan->natural, p));
+    } else if (plan->info.strategy == STI_TRSV_SUPERNODE) {
         for (int64_t c = 0; c < columns; c++)
             panels_column(s, c);
     } else if (plan->info.strategy == STI_TRSV_PUSH) {
@@ -208,4 +216,9 @@ void sti_trsv_solve(sti_trsv *plan, int64_t columns, const void *b, void *x)
                                .b = b,
                                .x = x,
                                .columns = 1});
+}
+
+void sti_trsv_walk(sti_trsv *plan, sti_trsv_row_fn *fn, void *arg)
+{
+    solve_block(&(solving){.plan = plan, .row = fn, .row_arg = arg});
 }

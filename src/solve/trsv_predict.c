@@ -103,8 +103,7 @@ static double reading_s(const sti_trsv_costs *c, double entries, double rows,
                         double real)
 {
     const double bytes = entries * (4 + real) + rows * (8 + 4 * real);
-    return bytes /
-           (bytes > c->far_bytes / 2 ? c->far_bytes_per_s : c->near_bytes_per_s);
+    return bytes / (bytes > c->far_bytes ? c->far_bytes_per_s : c->near_bytes_per_s);
 }
 
 double sti_trsv_predict_serial(const sti_trsv_costs *costs, const sti_trsv_desc *d,

@@ -129,6 +129,7 @@ void sti_trsv_order_fini(sti_trsv_order *order);
 
 /* The copy in the plan's order; steps and waits of its tasks. */
 stint_status sti_trsv_copy(sti_trsv *plan);
+stint_status sti_trsv_fill_copy(sti_trsv *plan); /* values and columns */
 stint_status sti_trsv_make_steps(sti_trsv *plan);
 void sti_trsv_drop_copy(sti_trsv *plan);
 
