@@ -18,6 +18,8 @@
     X(data_get) \
     X(data_tokens) \
     X(data_table) \
+    X(data_matrix) \
+    X(solve) \
     X(import_hf) \
     X(import_field) \
     X(export_hf) \

@@ -11,14 +11,15 @@
 #include "base/team.h"
 #include "base/units.h"
 #include "cli/cli.h"
+#include "cli/cli_matrix_info.h"
 #include "cli/cli_table_info.h"
 #include "data/corpus.h"
 #include "data/data.h"
 
-#define FORMATS "auto|folder|tar|idx|cifar|text|csv|libsvm|arff"
-static const char *const format_names[] = {"auto", "folder", "tar",    "idx", "cifar",
-                                           "text", "csv",    "libsvm", "arff"};
-enum { FORMAT_LIBSVM = 7, FORMAT_ARFF };
+#define FORMATS "auto|folder|tar|idx|cifar|text|csv|libsvm|arff|mtx"
+static const char *const format_names[] = {"auto", "folder", "tar",    "idx",  "cifar",
+                                           "text", "csv",    "libsvm", "arff", "mtx"};
+enum { FORMAT_LIBSVM = 7, FORMAT_ARFF, FORMAT_MATRIX };
 
 /* Options of `data info` and `data check`. */
 typedef struct data_args {
@@ -263,10 +264,30 @@ static stint_status table_info(sti_cli_call *call, sti_table_format format)
     return sti_cli_answer(call, &text);
 }
 
+/* Is it a Matrix Market file? */
+static bool is_matrix(const sti_cli_call *call)
+{
+    const data_args *args = call->args;
+    const char *ending = sti_path_extension(call->operands[0]);
+    return args->format == FORMAT_MATRIX ||
+           (args->format == 0 && strcasecmp(ending, ".mtx") == 0 &&
+            sti_path_is_file(call->operands[0]));
+}
+
+static stint_status matrix_info(sti_cli_call *call)
+{
+    const data_args *args = call->args;
+    int threads = 1;
+    const stint_status st = sti_threads_choose((int)args->threads, &threads, NULL);
+    return st == STINT_OK ? sti_cli_matrix_info(call, threads) : st;
+}
+
 static stint_status info_run(sti_cli_call *call)
 {
     const data_args *args = call->args;
     sti_table_format format;
+    if (is_matrix(call))
+        return matrix_info(call);
     if (is_table(call, &format))
         return table_info(call, format);
     if (looks_like_text(call->operands[0], format_names[args->format], args->nested))
@@ -374,6 +395,8 @@ static stint_status check_run(sti_cli_call *call)
     check_view view = {.call = call};
     sti_table_format format;
     int threads = 1;
+    if (is_matrix(call))
+        return matrix_info(call);
     if (is_table(call, &format))
         return table_info(call, format);
     if (looks_like_text(call->operands[0], format_names[args->format], args->nested))

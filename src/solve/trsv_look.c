@@ -1,0 +1,119 @@
+/* The triangle of a matrix: what of it is there, and its transpose. */
+#include <float.h>
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/fail.h"
+#include "base/memory.h"
+#include "solve/trsv_priv.h"
+
+static const char *name_of(const sti_trsv_desc *d)
+{
+    return d->name ? d->name : "the matrix";
+}
+
+/* The first entry of row i from `column` on. */
+static int64_t find(const sti_csr *a, int64_t i, int64_t column)
+{
+    int64_t low = a->start[i], high = a->start[i + 1];
+    while (low < high) {
+        const int64_t middle = low + (high - low) / 2;
+        if (a->column[middle] < column)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static stint_status check_side(const sti_trsv_desc *d, bool upper, const sti_csr *a,
+                               int64_t i)
+{
+    const int64_t e = upper ? a->start[i] : a->start[i + 1] - 1;
+    const int32_t column = a->column[e];
+    if (d->part || (upper ? column >= i : column <= i))
+        return STINT_OK;
+    return sti_fail(STINT_E_INPUT,
+                    "%s: row %" PRId64 " has an entry in column %d, beside the %s "
+                    "triangle that was wanted",
+                    name_of(d), i + 1, column + 1, upper ? "upper" : "lower");
+}
+
+static stint_status check_diagonal(const sti_trsv_desc *d, const sti_csr *a, int64_t i,
+                                   int64_t e, bool there)
+{
+    const double least = d->single ? (double)FLT_MIN : DBL_MIN;
+    if (d->unit)
+        return STINT_OK;
+    if (!there)
+        return sti_fail(STINT_E_INPUT,
+                        "%s: row %" PRId64 " has no diagonal entry; one that is not "
+                        "zero was wanted",
+                        name_of(d), i + 1);
+    if (!(fabs(a->value[e]) >= least))
+        return sti_fail(STINT_E_INPUT,
+                        "%s: the diagonal entry of row %" PRId64 " is %g; one that is "
+                        "not zero (or denormal) was wanted",
+                        name_of(d), i + 1, a->value[e]);
+    return STINT_OK;
+}
+
+/* A unit triangle may store its diagonal or not. */
+stint_status sti_trsv_look(const sti_trsv_desc *d, bool upper, const sti_csr *a,
+                           int32_t *count)
+{
+    for (int64_t i = 0; i < a->rows; i++) {
+        const int64_t from = a->start[i], end = a->start[i + 1];
+        int64_t e = upper ? from : end - 1;
+        stint_status st = from < end ? check_side(d, upper, a, i) : STINT_OK;
+        if (st == STINT_OK && d->part)
+            e = find(a, i, i);
+        const bool there = e >= from && e < end && a->column[e] == i;
+        if (st == STINT_OK)
+            st = check_diagonal(d, a, i, e, there);
+        if (st != STINT_OK)
+            return st;
+        if (d->part)
+            count[i] = (int32_t)(upper ? end - e - there : e - from);
+        else
+            count[i] = (int32_t)(end - from - there);
+    }
+    return STINT_OK;
+}
+
+stint_status sti_trsv_turn(const sti_sparse_natural *t, const sti_csr *a,
+                           sti_csr *turned_out)
+{
+    const int64_t n = t->n;
+    sti_csr *to = turned_out;
+    int64_t total = 0;
+    for (int64_t i = 0; i < n; i++)
+        total += t->count[i] + 1;
+    *to = (sti_csr){.rows = n, .columns = n};
+    to->start = sti_alloc_array(n + 2, sizeof *to->start, "trsv.turned");
+    to->column = sti_alloc_array(total, sizeof *to->column, "trsv.turned");
+    to->value = sti_alloc_array(total, sizeof *to->value, "trsv.turned");
+    if (!to->start || !to->column || !to->value)
+        return STINT_E_MEMORY;
+    int64_t *next = to->start + 1; /* after the loop: the ends, one place on */
+    for (int64_t i = 0; i < n; i++) {
+        next[i + 1]++;
+        for (int64_t k = 0; k < t->count[i]; k++)
+            next[a->column[sti_trsv_entry(t, i, k)] + 1]++;
+    }
+    for (int64_t i = 0; i < n; i++)
+        next[i + 1] += next[i];
+    for (int64_t i = 0; i < n; i++) {
+        const int64_t from = t->upper ? t->start[i + 1] - t->count[i] : t->start[i];
+        const int64_t own = next[i]++;
+        to->column[own] = (int32_t)i;
+        to->value[own] = t->unit ? 1 : a->value[sti_trsv_diagonal(t, i)];
+        for (int64_t e = from; e < from + t->count[i]; e++) {
+            const int64_t at = next[a->column[e]]++;
+            to->column[at] = (int32_t)i;
+            to->value[at] = a->value[e];
+        }
+    }
+    return STINT_OK;
+}

@@ -1,0 +1,211 @@
+/* What a solve would take: rows flow through a core that begins them in their order and
+ * can have so many of them under way, and each waits for what it reads. */
+#include <math.h>
+
+#include "base/memory.h"
+#include "solve/trsv_cost.h"
+
+/* Rows are looked at in stretches spread over all of them. The core has entries of so
+ * much work under way at once; a row is as much as a few entries. */
+enum { STRETCH = 2048, STRETCHES = 24, WINDOW = 72, ROW_WORK = 6, RING = 256 };
+
+typedef struct flow {
+    const sti_trsv_costs *c;
+    const sti_sparse_natural *t;
+    const sti_trsv_order *order;
+    double *ready;        /* [n] when a row can be read; 0: long since */
+    double clock;         /* when the next row can begin */
+    double retired[RING]; /* when the row, and all before it, were done */
+    int64_t work[RING];   /* work up to and with it */
+    int64_t newest, oldest, total;
+} flow;
+
+static int64_t row_at(const flow *f, int64_t p)
+{
+    return f->order ? f->order->row[p] : sti_trsv_row(f->t, p);
+}
+
+/* When row i is done that begins at `begin`. */
+static double finish_of(const flow *f, int64_t i, double begin)
+{
+    double t = begin;
+    for (int64_t k = 0; k < f->t->count[i]; k++) {
+        const double there = f->ready[f->t->column[sti_trsv_entry(f->t, i, k)]];
+        t = (there > t ? there : t) + f->c->chain_s;
+    }
+    return t + f->c->link_s;
+}
+
+/* Rows that far back must be done before more may begin. */
+static void keep_window(flow *f, int64_t work)
+{
+    f->total += work;
+    while (f->oldest < f->newest && (f->work[f->oldest % RING] + WINDOW < f->total ||
+                                     f->newest - f->oldest >= RING - 1)) {
+        f->clock = fmax(f->clock, f->retired[f->oldest % RING]);
+        f->oldest++;
+    }
+}
+
+/* `rows` rows from p on in one go. */
+static void begin_rows(flow *f, int64_t p, int rows)
+{
+    const int32_t length = f->t->count[row_at(f, p)];
+    const double cost = rows == 1
+                            ? f->c->row_s + length * f->c->entry_s
+                            : rows * (f->c->group_row_s + length * f->c->group_entry_s);
+    double done = 0;
+    keep_window(f, length + ROW_WORK);
+    for (int r = 0; r < rows; r++)
+        done = fmax(done, finish_of(f, row_at(f, p + r), f->clock));
+    for (int r = 0; r < rows; r++)
+        f->ready[row_at(f, p + r)] = done;
+    f->clock += cost;
+    const double before =
+        f->newest > f->oldest ? f->retired[(f->newest - 1) % RING] : 0;
+    f->retired[f->newest % RING] = fmax(done, before);
+    f->work[f->newest++ % RING] = f->total;
+}
+
+static bool are_together(const flow *f, int64_t p, int64_t end)
+{
+    const sti_trsv_order *o = f->order;
+    if (!o || p + STI_SPARSE_LANES > end)
+        return false;
+    for (int r = 1; r < STI_SPARSE_LANES; r++)
+        if (o->level[o->row[p + r]] != o->level[o->row[p]] ||
+            f->t->count[o->row[p + r]] != f->t->count[o->row[p]])
+            return false;
+    return true;
+}
+
+static double flow_stretch(flow *f, int64_t first, int64_t end)
+{
+    const double begin = f->clock;
+    for (int64_t p = first; p < end;) {
+        const int rows = are_together(f, p, end) ? STI_SPARSE_LANES : 1;
+        begin_rows(f, p, rows);
+        p += rows;
+    }
+    return f->clock - begin;
+}
+
+static double entries_of(const sti_sparse_natural *t)
+{
+    double entries = 0;
+    for (int64_t i = 0; i < t->n; i++)
+        entries += t->count[i];
+    return entries;
+}
+
+/* Matrix, starts, places, right-hand side and answer pass by once. */
+static double reading_s(const sti_trsv_costs *c, double entries, double rows,
+                        double real)
+{
+    const double bytes = entries * (4 + real) + rows * (8 + 4 * real);
+    return bytes / (bytes > c->far_bytes ? c->far_bytes_per_s : c->near_bytes_per_s);
+}
+
+double sti_trsv_predict_serial(const sti_trsv_costs *costs, const sti_trsv_desc *d,
+                               const sti_sparse_natural *t, const sti_trsv_order *order)
+{
+    flow f = {.c = costs, .t = t, .order = order};
+    const int64_t n = t->n;
+    const int64_t step = n / STRETCHES > STRETCH ? n / STRETCHES : STRETCH;
+    double seconds = 0, rows = 0;
+    f.ready = sti_alloc_array(n, sizeof *f.ready, "trsv.flow");
+    if (!f.ready)
+        return INFINITY;
+    for (int64_t p = 0; p < n; p += step) {
+        const int64_t end = n - p < STRETCH ? n : p + STRETCH;
+        seconds += flow_stretch(&f, p, end);
+        rows += (double)(end - p);
+    }
+    sti_free(f.ready);
+    if (rows > 0)
+        seconds *= (double)n / rows;
+    return fmax(seconds, reading_s(costs, entries_of(t), (double)n,
+                                   (double)sti_trsv_real_bytes(d)));
+}
+
+double sti_trsv_predict_panels(const sti_trsv_costs *costs, const sti_trsv *plan)
+{
+    const double n = (double)plan->natural.n, values = (double)plan->panel_values;
+    const double rows = (double)plan->panel_row_count;
+    const double seconds =
+        values * costs->panel_s + rows * costs->entry_s + n * costs->row_s;
+    return fmax(seconds, reading_s(costs, values * 2 / 3, n + rows / 3, 8));
+}
+
+double sti_trsv_predict_push(const sti_trsv_costs *costs, const sti_sparse_natural *t)
+{
+    const double entries = entries_of(t), n = (double)t->n;
+    return fmax(entries * costs->push_s + n * costs->row_s,
+                reading_s(costs, entries, n, 8));
+}
+
+/* ---- tasks ---- */
+
+static double step_work(const sti_trsv_costs *c, const sti_trsv *plan,
+                        const sti_trsv_step *s)
+{
+    const double rows = s->end - s->first;
+    const double entries = plan->start[s->end] - plan->start[s->first];
+    return s->grouped ? rows * c->group_row_s + entries * c->group_entry_s
+                      : rows * c->row_s + entries * c->entry_s;
+}
+
+/* The end of the step that ends with so many rows of a task. */
+static double end_of(const sti_trsv *plan, const double *ends,
+                     const sti_trsv_wait *wait)
+{
+    const int32_t row = plan->order.task[wait->task] + wait->rows;
+    int32_t low = plan->task_step[wait->task], high = plan->task_step[wait->task + 1];
+    while (low + 1 < high) {
+        const int32_t middle = low + (high - low) / 2;
+        if (plan->steps[middle].first < row)
+            low = middle;
+        else
+            high = middle;
+    }
+    return ends[low];
+}
+
+static double run_task(const sti_trsv_costs *c, const sti_trsv *plan, double scale,
+                       int64_t task, double begin, double *ends)
+{
+    double t = begin;
+    for (int32_t k = plan->task_step[task]; k < plan->task_step[task + 1]; k++) {
+        const sti_trsv_step *s = &plan->steps[k];
+        for (int32_t w = s->wait_first; w < s->wait_end; w++) {
+            const double there = end_of(plan, ends, &plan->waits[w]);
+            t = fmax(t + 1e-9, there + c->handoff_s);
+        }
+        t += scale * step_work(c, plan, s);
+        ends[k] = t;
+    }
+    return t;
+}
+
+double sti_trsv_predict_tasks(const sti_trsv_costs *costs, const sti_trsv *plan,
+                              double serial_s)
+{
+    enum { MOST = 64 };
+    double at[MOST] = {0}, work = 0, last = 0;
+    const int threads = plan->d.threads < MOST ? plan->d.threads : MOST;
+    double *ends = sti_alloc_array(plan->step_count, sizeof *ends, "trsv.ends");
+    if (!ends)
+        return INFINITY;
+    for (int64_t k = 0; k < plan->step_count; k++)
+        work += step_work(costs, plan, &plan->steps[k]);
+    const double scale = work > 0 ? serial_s / work : 1;
+    for (int64_t task = 0; task < plan->order.tasks; task++) {
+        int free = 0;
+        for (int w = 1; w < threads; w++)
+            free = at[w] < at[free] ? w : free;
+        at[free] = run_task(costs, plan, scale, task, at[free] + 2e-8, ends);
+        last = fmax(last, at[free]);
+    }
+    sti_free(ends);
+    return last + 2e-6; /* threads begin, and are waited for */
+}
