@@ -17,6 +17,11 @@ stint_status sti_pass_gradient(stint_graph *graph, stint_value loss,
 /* Gradients of every param as GRADIENT outputs; each output has a value of its own, so
  * a plan can place it in the shard's result block. */
 stint_status sti_pass_train(stint_graph *graph, stint_value loss);
+/* The same, and the gradients of further values, as FETCH outputs "gradient.NAME": what
+ * a caller that keeps rows of a table beside the graph updates them by. */
+#define STI_GRADIENT_NAME "gradient."
+stint_status sti_pass_train_also(stint_graph *graph, stint_value loss,
+                                 const stint_value *also, int also_count);
 
 /* What a pass did: one line for the log. */
 typedef struct sti_pass_note {

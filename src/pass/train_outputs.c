@@ -1,4 +1,6 @@
 /* From a loss to what a training step must give: one gradient a parameter. */
+#include <stdio.h>
+
 #include "op/op.h"
 #include "pass/pass_priv.h"
 
@@ -27,19 +29,41 @@ static void add_outputs(stint_graph *graph, const stint_value *params,
     }
 }
 
-stint_status sti_pass_train(stint_graph *graph, stint_value loss)
+/* A value that the loss does not depend on has a gradient of zeros. */
+static void add_fetches(stint_graph *graph, const stint_value *of,
+                        const stint_value *gradients, int count)
 {
-    int32_t values = sti_graph_value_count(graph);
+    for (int i = 0; i < count; i++) {
+        const sti_value_row *row = sti_graph_value(graph, of[i]);
+        char name[128];
+        snprintf(name, sizeof name, STI_GRADIENT_NAME "%s", row->name);
+        stint_value value = gradients[i];
+        if (value < 0)
+            value = sti_op_fill(graph, &row->shape, 0.0f);
+        sti_graph_output(graph, &(sti_output){.kind = STI_OUTPUT_FETCH,
+                                              .value = value,
+                                              .target = -1,
+                                              .name = name});
+    }
+}
+
+stint_status sti_pass_train_also(stint_graph *graph, stint_value loss,
+                                 const stint_value *also, int also_count)
+{
+    const int64_t values = (int64_t)sti_graph_value_count(graph) + also_count;
     stint_value *params = sti_alloc_array(values, sizeof *params, "pass.train");
     stint_value *gradients = sti_alloc_array(values, sizeof *gradients, "pass.train");
     stint_status status = STINT_E_MEMORY;
 
     if (!params || !gradients)
         goto done;
-    int count = collect_params(graph, params);
-    status = sti_pass_gradient(graph, loss, params, count, gradients);
+    const int count = collect_params(graph, params);
+    for (int i = 0; i < also_count; i++)
+        params[count + i] = also[i];
+    status = sti_pass_gradient(graph, loss, params, count + also_count, gradients);
     if (status == STINT_OK) {
         add_outputs(graph, params, gradients, count);
+        add_fetches(graph, also, gradients + count, also_count);
         status = sti_graph_status(graph);
     }
     if (status == STINT_OK)
@@ -48,6 +72,11 @@ done:
     sti_free(params);
     sti_free(gradients);
     return status;
+}
+
+stint_status sti_pass_train(stint_graph *graph, stint_value loss)
+{
+    return sti_pass_train_also(graph, loss, NULL, 0);
 }
 
 /* Copy at the end of the graph, with the scope of what it copies. */
