@@ -33,6 +33,7 @@
 
 #include "stint/codec.h"
 #include "stint/data.h"
+#include "stint/embed.h"
 #include "stint/env.h"
 #include "stint/generate.h"
 #include "stint/graph.h"

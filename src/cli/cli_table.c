@@ -17,6 +17,8 @@
     X(data_get) \
     X(data_tokens) \
     X(data_table) \
+    X(data_clicks) \
+    X(data_rank) \
     X(import_hf) \
     X(export_hf) \
     X(svm_train) \
@@ -25,6 +27,7 @@
     X(svm_plan) \
     X(svm_grid) \
     X(export_dense) \
+    X(export_embeddings) \
     X(export_compact) \
     X(topk) \
     X(codec_pack) \
@@ -63,6 +66,7 @@
     X(bench_latency) \
     X(bench_seal) \
     X(bench_serve) \
+    X(bench_embedding) \
     X(tune_gemm) \
     X(help) \
     X(completion)

@@ -104,6 +104,9 @@ stint_status sti_clicks_read(const sti_clicks *clicks, int64_t first, int64_t co
 stint_status sti_clicks_counts(const sti_clicks *clicks, int64_t first, int64_t count,
                                uint32_t *counts_out);
 
+/* The same without a sample, at `path`: what other data is read by (desc.like). */
+stint_status sti_clicks_write_ids(const sti_clicks *clicks, const char *path);
+
 /* The id of each rank in their order: "field TAB id", or other. */
 typedef stint_status sti_clicks_id_fn(void *user, int64_t rank, int field,
                                       const char *id, size_t length);

@@ -220,6 +220,48 @@ stint_status sti_clicks_counts(const sti_clicks *c, int64_t first, int64_t count
                        (size_t)count * sizeof *counts_out);
 }
 
+/* ---- ids alone ---- */
+
+static stint_status copy_rest(const sti_clicks *c, sti_writer *writer)
+{
+    const int64_t end = c->ids_at + (int64_t)c->ids_bytes;
+    stint_status st = STINT_OK;
+    enum { PIECE = 1 << 16 };
+    char *room = sti_alloc(PIECE, "clicks.copy");
+    if (!room)
+        return STINT_E_MEMORY;
+    for (int64_t at = c->counts_at; at < end && st == STINT_OK; at += PIECE) {
+        const size_t n = end - at < PIECE ? (size_t)(end - at) : PIECE;
+        st = sti_read_at(c->fd, c->path, at, room, n);
+        if (st == STINT_OK)
+            st = sti_writer_add(writer, room, n);
+    }
+    sti_free(room);
+    return st;
+}
+
+stint_status sti_clicks_write_ids(const sti_clicks *clicks, const char *path)
+{
+    sti_clicks alone = *clicks;
+    sti_writer *writer = NULL;
+    uint8_t *head = NULL;
+    size_t bytes = 0;
+    alone.samples = alone.train = 0;
+    sti_clicks_place(&alone);
+    stint_status st = sti_clicks_head(&alone, &head, &bytes);
+    if (st == STINT_OK)
+        st = sti_writer_open(path, &writer);
+    if (st == STINT_OK)
+        st = sti_writer_add(writer, head, bytes);
+    if (st == STINT_OK)
+        st = copy_rest(clicks, writer);
+    sti_free(head);
+    if (st == STINT_OK)
+        return sti_writer_commit(writer);
+    sti_writer_abort(writer);
+    return st;
+}
+
 /* ---- ids ---- */
 
 enum { ID_BUFFER = 1 << 17 }; /* more than the longest id with its head */

@@ -23,7 +23,7 @@ static const sti_option rows[] = {
 #define STI_TEXT_MODEL(name, llama, help) ", " name
 #include "model/text_model_list.h"
 #undef STI_TEXT_MODEL
-    },
+             "; for clicks, dlrm"},
     {.name = "stem",
      .type = STI_OPTION_CHOICE,
      STI_OPTION_NO_BOUND,
@@ -114,6 +114,23 @@ static const sti_option rows[] = {
      .unit = "TOKENS",
      .help = "of text: tokens that the model knows, and as many byte pairs are learnt; "
              "0: as the tokeniser has (4096 when byte pairs are learnt)"},
+    {.name = "bottom",
+     .type = STI_OPTION_LIST,
+     STI_OPTION_NO_BOUND,
+     .default_text = "512,256",
+     AT(bottom),
+     .unit = "N[,N...]",
+     .help =
+         "of clicks: units of the hidden layers that numbers go through, before the "
+         "one of model.width; none: there is that one alone"},
+    {.name = "top",
+     .type = STI_OPTION_LIST,
+     STI_OPTION_NO_BOUND,
+     .default_text = "512,256",
+     AT(top),
+     .unit = "N[,N...]",
+     .help = "of clicks: units of the hidden layers behind the dot products; none: "
+             "there are none"},
 };
 
 const char *sti_recipe_network(const stint_recipe *recipe)

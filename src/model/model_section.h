@@ -16,6 +16,7 @@ typedef struct sti_model_values {
     int64_t input_bits;   /* 0: as they are */
     /* Sizes of a text model: 0 as published, vocabulary 0 as the tokeniser has. */
     int64_t heads, kv_heads, context, vocabulary;
+    const char *bottom, *top; /* of clicks: "512,256" or "none" */
 } sti_model_values;
 
 extern const sti_recipe_section sti_model_section;
