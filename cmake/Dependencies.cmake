@@ -17,6 +17,7 @@ pkg_check_modules(CURL IMPORTED_TARGET libcurl)
 if(FREETYPE_FOUND)
   target_compile_definitions(stint_flags INTERFACE STINT_HAVE_FREETYPE=1)
 endif()
+pkg_check_modules(URING IMPORTED_TARGET liburing) # many reads of a file at once
 pkg_check_modules(WEBP IMPORTED_TARGET libwebp) # images of that kind
 if(WEBP_FOUND)
   target_compile_definitions(stint_flags INTERFACE STINT_HAVE_WEBP=1)

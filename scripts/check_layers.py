@@ -17,8 +17,8 @@ import os
 import re
 import sys
 
-ROOMS = ["base", "page", "media", "atari", "env", "kernel", "codec", "net", "solve", "graph", "op",
-         "pass", "plan", "exec", "data", "model", "store", "infer", "train", "play", "trust", "svm",
+ROOMS = ["base", "page", "media", "atari", "env", "kernel", "codec", "net", "embed", "solve", "graph", "op",
+         "pass", "plan", "exec", "data", "model", "store", "infer", "train", "play", "recommend", "trust", "svm",
          "shrink", "field", "seal", "serve", "cli"]
 ONLY = {
     "page": {"base", "page"},
@@ -27,6 +27,7 @@ ONLY = {
     "env": {"base", "atari", "env"},
     "kernel": {"base", "kernel"},
     "data": {"base", "media", "data"},
+    "embed": {"base", "kernel", "net", "embed"},
     "solve": {"base", "kernel", "net", "solve"},
     "seal": {"base", "page", "kernel", "net", "data", "model", "store", "seal"},
 }
@@ -47,6 +48,7 @@ PUBLIC = {
     "session": "train",
     "finetune": "train",
     "play": "play",
+    "embed": "recommend",
     "store": "store",
     "infer": "infer",
     "generate": "infer",

@@ -172,6 +172,32 @@ STINT_API stint_value stint_field_build(stint_graph *graph, const char *name,
 /** Put the usual sizes where desc has zeros, and check the rest. STINT_E_INPUT as
  * above. */
 STINT_API stint_status stint_field_resolve(const char *name, stint_field_desc *desc);
+/* ---- clicks ---- */
+
+/** Most hidden layers of a perceptron. */
+#define STINT_CLICK_LAYERS 8
+
+/** Sizes of a recommendation model. */
+typedef struct stint_click_model_desc {
+    /* Floats of a row: what the bottom perceptron ends in. */
+    int64_t width;
+    /* Units of the hidden layers, [bottom_count] and [top_count]. */
+    int64_t bottom[STINT_CLICK_LAYERS], top[STINT_CLICK_LAYERS];
+    int bottom_count, top_count;
+} stint_click_model_desc;
+
+/** Append DLRM (Naumov et al. 2019) to graph: a bottom perceptron on numbers, dot
+ * products of all pairs of vectors, a top perceptron.
+ *
+ * dense [n, numbers] f32 or -1: there are none; rows [n, fields, width] f32 or -1, an
+ * input like any other: what it is gathered from is the caller's. Returns the logits
+ * [n, 1] of a click; -1 with the graph failed by STINT_E_INPUT. */
+STINT_API stint_value stint_click_model_build(stint_graph *graph,
+                                              const stint_click_model_desc *desc,
+                                              stint_value dense, stint_value rows);
+
+/** Is this the name of a recommendation model, "dlrm"? Never fails. */
+STINT_API bool stint_model_is_clicks(const char *name);
 
 /* ---- lists ----
  *

@@ -410,6 +410,20 @@ STINT_API stint_value stint_soft_cross_entropy(stint_graph *g, stint_value x,
 STINT_API stint_value stint_mean_squared_error(stint_graph *g, stint_value x,
                                                stint_value target);
 
+/** Mean over all elements of -y log p - (1 - y) log(1 - p), p = sigmoid(logit) ->
+ * scalar. logits and labels have one shape, f32; labels are from 0 to 1. Taken as
+ * y softplus(-x) + (1 - y) softplus(x), so that no logit is too large for it. Labels
+ * get no gradient where they are an input. */
+STINT_API stint_value stint_binary_cross_entropy(stint_graph *g, stint_value logits,
+                                                 stint_value labels);
+
+/** Dot products of all pairs of vectors of a sample, the interaction of features of
+ * DLRM (Naumov et al. 2019).
+ *
+ * x [n, vectors, width], 2 vectors or more -> [n, vectors (vectors - 1) / 2]: pairs
+ * (i, j) with i < j, in that order. Differentiable once. */
+STINT_API stint_value stint_interaction(stint_graph *g, stint_value x);
+
 /** Number of rows whose largest logit (the lowest index on ties) is at the label ->
  * scalar f32. logits [n, classes], labels [n] i32. Not differentiable. */
 STINT_API stint_value stint_count_correct(stint_graph *g, stint_value logits,

@@ -76,6 +76,12 @@ typedef struct stint_session stint_session;
  * what is written must be a function of the shard and the step alone. */
 typedef void stint_fill_fn(void *user, int64_t shard, void *const *input);
 
+/** Takes the gradients of desc->taken of one shard's loss, gradient[i] dense and in the
+ * shape of that input; they hold during the call. (The step's loss is the mean over
+ * shards, so a shard's part in its gradient is this over the number of shards.) Called
+ * as stint_fill_fn is: what is done must be a function of the shard and the step. */
+typedef void stint_take_fn(void *user, int64_t shard, const void *const *gradient);
+
 /** A value of a graph by name: a metric (a scalar f32), or an output of any shape. The
  * name is for messages and files; two of one graph must differ. */
 typedef struct stint_named_value {
@@ -99,6 +105,12 @@ typedef struct stint_session_desc {
     int metric_count;
     stint_fill_fn *fill;
     void *user;
+    /* Inputs (f32) whose gradient is handed out, and who takes it; NULL: none. For rows
+     * of a table that is too large to be a parameter: the caller gathers them by fill()
+     * and updates them by what take() got, once the step is done. */
+    const char *const *taken;
+    int taken_count;
+    stint_take_fn *take;
     /* Borrowed for the call. */
     const stint_recipe *recipe;
     /* What the caller takes beside the session; it enters the plan and the budget. */

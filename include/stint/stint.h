@@ -35,6 +35,7 @@
 
 #include "stint/codec.h"
 #include "stint/data.h"
+#include "stint/embed.h"
 #include "stint/env.h"
 #include "stint/field.h"
 #include "stint/finetune.h"

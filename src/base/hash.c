@@ -1,6 +1,7 @@
 /* SHA-256 (nettle's) and CRC-32C. */
 #include <assert.h>
 #include <nettle/sha2.h>
+#include <string.h>
 
 #include "base/file.h"
 
@@ -35,7 +36,7 @@ void sti_sha256_hex(sti_sha256 *state, char hex_out[65])
     hex_out[2 * sizeof digest] = '\0';
 }
 
-uint32_t sti_crc32c(uint32_t crc, const void *bytes, size_t n_bytes)
+static uint32_t crc_by_table(uint32_t crc, const uint8_t *at, size_t n_bytes)
 {
     /* Remainders of four bits for the reflected polynomial 0x82f63b78. Half a byte at a
      * time is fast enough for the small records that carry this sum. */
@@ -43,12 +44,34 @@ uint32_t sti_crc32c(uint32_t crc, const void *bytes, size_t n_bytes)
                                        0x417b1dbc, 0x5125dad3, 0x61c69362, 0x7198540d,
                                        0x82f63b78, 0x92a8fc17, 0xa24bb5a6, 0xb21572c9,
                                        0xc38d26c4, 0xd3d3e1ab, 0xe330a81a, 0xf36e6f75};
-    const uint8_t *at = bytes;
-    crc = ~crc;
     for (size_t i = 0; i < n_bytes; i++) {
         crc ^= at[i];
         crc = crc >> 4 ^ table[crc & 15];
         crc = crc >> 4 ^ table[crc & 15];
     }
-    return ~crc;
+    return crc;
+}
+
+#if defined(__x86_64__)
+/* The processor's own instruction for this very polynomial, for pages of files. */
+__attribute__((target("sse4.2"))) static uint32_t
+crc_by_machine(uint32_t crc, const uint8_t *at, size_t n_bytes)
+{
+    uint64_t wide = crc;
+    for (; n_bytes >= 8; n_bytes -= 8, at += 8) {
+        uint64_t word;
+        memcpy(&word, at, sizeof word);
+        wide = __builtin_ia32_crc32di(wide, word);
+    }
+    return crc_by_table((uint32_t)wide, at, n_bytes);
+}
+#endif
+
+uint32_t sti_crc32c(uint32_t crc, const void *bytes, size_t n_bytes)
+{
+#if defined(__x86_64__)
+    if (n_bytes >= 64 && __builtin_cpu_supports("sse4.2"))
+        return ~crc_by_machine(~crc, bytes, n_bytes);
+#endif
+    return ~crc_by_table(~crc, bytes, n_bytes);
 }

@@ -52,3 +52,35 @@ void sti_shuffle(uint64_t seed, sti_stream stream, uint64_t epoch, int64_t n,
         order[j] = swap;
     }
 }
+
+enum { FEISTEL_ROUNDS = 6 };
+
+/* What a round adds to the left half: a word of the right half and the round. */
+static uint64_t feistel_word(uint64_t seed, sti_stream stream, uint64_t epoch,
+                             int round, uint64_t right)
+{
+    uint32_t words[4];
+    sti_random4(seed, stream, epoch, right << 3 | (uint64_t)round, words);
+    return (uint64_t)words[0] << 32 | words[1];
+}
+
+int64_t sti_permute(uint64_t seed, sti_stream stream, uint64_t epoch, int64_t n,
+                    int64_t i)
+{
+    int half = 1; /* bits */
+    while (half < 31 && ((int64_t)1 << 2 * half) < n)
+        half++;
+    const uint64_t mask = ((uint64_t)1 << half) - 1;
+    uint64_t at = (uint64_t)i;
+    do {
+        uint64_t left = at >> half, right = at & mask;
+        for (int round = 0; round < FEISTEL_ROUNDS; round++) {
+            const uint64_t word = feistel_word(seed, stream, epoch, round, right);
+            const uint64_t next = left ^ (word & mask);
+            left = right;
+            right = next;
+        }
+        at = left << half | right;
+    } while (at >= (uint64_t)n);
+    return (int64_t)at;
+}

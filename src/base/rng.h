@@ -27,7 +27,10 @@ typedef enum sti_stream {
     STI_STREAM_PLAY = 44,     /* what consoles and environments draw */
     STI_STREAM_ACT = 45,      /* actions drawn from a policy */
     STI_STREAM_WEIGHTS = 48,  /* noise on weights, of Bayesian layers */
-    STI_STREAM_MATRIX = 52,   /* entries of matrices made by rule */
+    STI_STREAM_ORDER = 52,    /* order of samples as a function, sti_permute */
+    STI_STREAM_ROWS = 53,     /* initial rows of embeddings */
+    STI_STREAM_CLICKS = 54,   /* made-up clicks */
+    STI_STREAM_MATRIX = 56,   /* entries of matrices made by rule */
     STI_STREAM_COVER = 60     /* choices among equal circuits */
 } sti_stream;
 
@@ -54,5 +57,12 @@ static inline uint32_t sti_below(uint32_t word, uint32_t n)
 /* Fisher-Yates over 0..n-1 keyed by (seed, stream, epoch). */
 void sti_shuffle(uint64_t seed, sti_stream stream, uint64_t epoch, int64_t n,
                  int32_t *order);
+
+/* The place of i in a permutation of 0..n-1 keyed by (seed, stream, epoch), without any
+ * memory: a Feistel network of six rounds over the least even number of bits that n
+ * fits, walked until it comes out below n (Black and Rogaway 2002). 0 <= i < n < 2^62.
+ */
+int64_t sti_permute(uint64_t seed, sti_stream stream, uint64_t epoch, int64_t n,
+                    int64_t i);
 
 #endif

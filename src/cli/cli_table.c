@@ -20,6 +20,8 @@
     X(data_table) \
     X(data_matrix) \
     X(solve) \
+    X(data_clicks) \
+    X(data_rank) \
     X(import_hf) \
     X(import_field) \
     X(export_hf) \
@@ -29,6 +31,7 @@
     X(svm_plan) \
     X(svm_grid) \
     X(export_dense) \
+    X(export_embeddings) \
     X(export_compact) \
     X(topk) \
     X(codec_pack) \
@@ -70,6 +73,7 @@
     X(bench_latency) \
     X(bench_seal) \
     X(bench_serve) \
+    X(bench_embedding) \
     X(tune_gemm) \
     X(help) \
     X(completion)

@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "base/shown.h"
 #include "base/units.h"
+#include "cli/cli_embed.h"
 #include "cli/cli_eval.h"
 #include "cli/cli_play.h"
 #include "cli/cli_recall.h"
@@ -115,6 +116,13 @@ static const sti_option eval_rows[] = {
      .flag = true,
      .unit = "N",
      .help = "of an agent: games to play, 0: 100"},
+    {.name = "scores",
+     .type = STI_OPTION_PATH,
+     .default_text = "",
+     .offset = offsetof(sti_eval_args, scores),
+     .flag = true,
+     .unit = "FILE.npy",
+     .help = "of clicks: write the probabilities, in the order of the file"},
     {.name = "rom",
      .type = STI_OPTION_PATH,
      .default_text = "",
@@ -240,11 +248,25 @@ static stint_status eval_agent(sti_cli_call *call)
                                                      .rom = args->rom});
 }
 
+static stint_status eval_clicks(sti_cli_call *call)
+{
+    static const stint_embed_split splits[] = {STINT_EMBED_TRAIN, STINT_EMBED_TEST,
+                                               STINT_EMBED_ALL};
+    const sti_eval_args *args = call->args;
+    return sti_cli_embed_eval(call,
+                              &(stint_embed_eval_desc){.data = args->data,
+                                                       .split = splits[args->split],
+                                                       .threads = (int)args->threads},
+                              args->scores);
+}
+
 static stint_status eval_run(sti_cli_call *call)
 {
     stint_model_file *model = NULL;
     if (stint_play_is_run(call->operands[0]))
         return eval_agent(call);
+    if (stint_embed_is_run(call->operands[0]))
+        return eval_clicks(call);
     const char *path = sti_cli_model_path(call, call->operands[0]);
     stint_status status = path ? stint_model_open(path, &model) : STINT_E_MEMORY;
     if (status == STINT_OK)

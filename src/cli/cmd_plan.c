@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "base/team.h"
 #include "base/units.h"
+#include "cli/cli_embed.h"
 #include "cli/cli_plan.h"
 #include "cli/cli_play.h"
 #include "cli/cli_stock.h"
@@ -427,6 +428,8 @@ static stint_status plan_run(sti_cli_call *call)
                               : sti_cli_check_out(call->operands[0], args->svg);
     if (status == STINT_OK)
         status = stint_recipe_check(call->recipe);
+    if (status == STINT_OK && stint_embed_wanted(call->recipe))
+        return sti_cli_embed_plan(call, args->svg);
     if (status == STINT_OK && stint_play_wanted(call->recipe))
         return sti_cli_play_plan(call);
     if (status == STINT_OK)

@@ -12,9 +12,10 @@ static const sti_option report_rows[] = {STI_CLI_COMMON_ROWS(report_args)};
 
 static stint_status report_run(sti_cli_call *call)
 {
-    stint_status status = stint_play_is_run(call->operands[0])
-                              ? stint_play_report(call->operands[0])
-                              : sti_report_write(call->operands[0]);
+    const char *run = call->operands[0];
+    stint_status status = stint_embed_is_run(run)  ? stint_embed_report(run)
+                          : stint_play_is_run(run) ? stint_play_report(run)
+                                                   : sti_report_write(run);
     if (status != STINT_OK)
         return status;
     const char *path = sti_path_join(call->arena, call->operands[0], "report.html");

@@ -6,6 +6,7 @@
 
 #include "base/fail.h"
 #include "base/shown.h"
+#include "cli/cli_embed.h"
 #include "cli/cli_run.h"
 
 static const sti_option run_rows[] = {
@@ -261,6 +262,9 @@ static stint_status predict_all(predictor *p)
 
 static stint_status run_run(sti_cli_call *call)
 {
+    const sti_run_args *own = call->args;
+    if (stint_embed_is_run(call->operands[0]))
+        return sti_cli_embed_run(call, (int)own->threads, own->memory_bytes);
     const sti_run_args *args = call->args;
     predictor p = {.call = call};
     if (sti_run_has_prompt(args))

@@ -8,6 +8,7 @@
 #include "base/team.h"
 #include "base/units.h"
 #include "cli/cli.h"
+#include "cli/cli_embed.h"
 #include "cli/cli_play.h"
 #include "cli/cli_stock.h"
 #include "cli/cli_train.h"
@@ -197,6 +198,9 @@ static stint_status train_run(sti_cli_call *call)
         return status;
     sti_cli_catch_signals();
     const train_args *args = call->args;
+    if (stint_embed_wanted(call->recipe))
+        return sti_cli_leave(call, net,
+                             sti_cli_embed_train(call, net, args->resume, args->force));
     if (stint_play_wanted(call->recipe))
         return sti_cli_leave(call, net,
                              sti_cli_play_train(call, net, args->resume, args->force));

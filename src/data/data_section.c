@@ -21,7 +21,7 @@ static const sti_option rows[] = {
      .type = STI_OPTION_CHOICE,
      STI_OPTION_NO_BOUND,
      .default_text = "auto",
-     .choices = "auto|folder|tar|idx|cifar|text|csv",
+     .choices = "auto|folder|tar|idx|cifar|text|csv|criteo|libsvm|libffm",
      AT(format),
      .unit = "KIND",
      .same_weights = true,
@@ -112,13 +112,69 @@ static const sti_option rows[] = {
      .default_text = "0.1",
      AT(validation),
      .unit = "SHARE",
-     .help = "of text: share of the tokens, the last ones, that is not trained on but "
-             "tested with; of images in class folders without splits: likewise, chosen "
-             "by file name"},
+     .help =
+         "of text: share of the tokens, the last ones, that is not trained on but "
+         "tested with; of clicks likewise of the samples; of images in class folders "
+         "without splits: likewise, chosen by file name"},
+    {.name = "separator",
+     .type = STI_OPTION_TEXT,
+     STI_OPTION_NO_BOUND,
+     .default_text = "",
+     AT(separator),
+     .unit = "CHARACTER",
+     .help = "of clicks in csv: between columns, or tab; else found in the header"},
+    {.name = "label",
+     .type = STI_OPTION_TEXT,
+     STI_OPTION_NO_BOUND,
+     .default_text = "",
+     AT(label),
+     .unit = "COLUMN",
+     .help = "of clicks in csv: the column of the label, 0 or 1, or a comparison, "
+             "rating>=4; else label"},
+    {.name = "dense",
+     .type = STI_OPTION_LIST,
+     STI_OPTION_NO_BOUND,
+     .default_text = "",
+     AT(dense),
+     .unit = "COLUMN[,COLUMN...]",
+     .help = "of clicks: columns that are numbers, or none; of libsvm features and of "
+             "libffm fields, 1-13; else of csv I1, I2 and so on"},
+    {.name = "categorical",
+     .type = STI_OPTION_LIST,
+     STI_OPTION_NO_BOUND,
+     .default_text = "",
+     AT(categorical),
+     .unit = "COLUMN[,COLUMN...]",
+     .help = "of clicks in csv: columns that are ids, or none; else all others"},
+    {.name = "bags",
+     .type = STI_OPTION_LIST,
+     STI_OPTION_NO_BOUND,
+     .default_text = "",
+     AT(bags),
+     .unit = "COLUMN[,COLUMN...]",
+     .help =
+         "of clicks in csv: columns of several ids, apart by | or blanks, whose rows "
+         "are summed"},
+    {.name = "min_count",
+     .type = STI_OPTION_INT,
+     STI_OPTION_RANGE(1, 1e9),
+     .default_text = "1",
+     AT(min_count),
+     .unit = "N",
+     .help =
+         "of clicks: ids that the training part has less often share a row of their "
+         "field"},
+    {.name = "hash",
+     .type = STI_OPTION_INT,
+     STI_OPTION_RANGE(0, 1e15),
+     .default_text = "0",
+     AT(hash),
+     .unit = "N",
+     .help = "of clicks: ids are folded to so many a field; 0: they stay"},
 };
 
-static const char *const formats[] = {"auto",  "folder", "tar", "idx",
-                                      "cifar", "text",   "csv"};
+static const char *const formats[] = {"auto", "folder", "tar",    "idx",    "cifar",
+                                      "text", "csv",    "criteo", "libsvm", "libffm"};
 
 const char *sti_data_format_name(int format)
 {

@@ -5,6 +5,12 @@
 #include "base/recipe.h"
 #include "stint/data.h"
 
+enum {
+    STI_DATA_FORMAT_CSV = 6,
+    STI_DATA_FORMAT_CRITEO,
+    STI_DATA_FORMAT_LIBSVM,
+    STI_DATA_FORMAT_LIBFFM
+};
 enum { STI_SAMPLING_SHUFFLE, STI_SAMPLING_BALANCED };
 
 typedef struct sti_data_values {
@@ -20,7 +26,10 @@ typedef struct sti_data_values {
     const char *tokenizer_path;
     bool nested; /* folders within a class belong to it */
     int sampling;
-    double validation; /* share of a text, or of images without splits */
+    double validation; /* share of a text, of clicks, or of images without splits */
+    /* Of clicks (clicks.h). */
+    const char *separator, *label, *dense, *categorical, *bags;
+    int64_t min_count, hash;
 } sti_data_values;
 
 extern const sti_recipe_section sti_data_section;

@@ -111,27 +111,36 @@ static stint_status read_label(const sti_table_text *text, const char *at,
     return STINT_OK;
 }
 
-/* "index:value" between the two. */
-static stint_status read_entry(const sti_table_text *text, const char *at,
-                               const char *end, int64_t *last, sti_table *table)
+stint_status sti_libsvm_entry(const sti_table_text *text, const char *at,
+                              const char *end, int64_t *index_out, double *value_out)
 {
     const char *colon = memchr(at, ':', (size_t)(end - at)), *after;
-    const int64_t before = *last;
-    double value;
-    if (!colon || !sti_digits_read(at, colon, STI_TABLE_INDEX_MOST - 1, last))
+    if (!colon || !sti_digits_read(at, colon, STI_TABLE_INDEX_MOST - 1, index_out))
         return sti_table_fault(text,
                                "'%s': index:value was wanted, the index a whole "
                                "number from 1 (or 0) to %d",
                                sti_table_quote(at, end), STI_TABLE_INDEX_MOST - 1);
+    if (!sti_number_read(colon + 1, end, &after, value_out) || after != end)
+        return sti_table_fault(
+            text, "value '%s' of index %" PRId64 "; a finite number was wanted",
+            sti_table_quote(colon + 1, end), *index_out);
+    return STINT_OK;
+}
+
+/* "index:value" between the two, into the row. */
+static stint_status read_entry(const sti_table_text *text, const char *at,
+                               const char *end, int64_t *last, sti_table *table)
+{
+    const int64_t before = *last;
+    double value;
+    const stint_status st = sti_libsvm_entry(text, at, end, last, &value);
+    if (st != STINT_OK)
+        return st;
     if (*last <= before)
         return sti_table_fault(text,
                                "index %" PRId64 " comes after %" PRId64
                                "; indices must ascend within a line",
                                *last, before);
-    if (!sti_number_read(colon + 1, end, &after, &value) || after != end)
-        return sti_table_fault(
-            text, "value '%s' of index %" PRId64 "; a finite number was wanted",
-            sti_table_quote(colon + 1, end), *last);
     if (*last == 0)
         table->first = 0;
     sti_table_add(table, *last, value);

@@ -51,6 +51,10 @@ stint_status sti_table_fault(const sti_table_text *text, const char *format, ...
 /* A piece of the text for a message, cut short; in one of a few buffers. */
 const char *sti_table_quote(const char *at, const char *end);
 
+/* "index:value" of LIBSVM text between the two. STINT_E_INPUT with file and line. */
+stint_status sti_libsvm_entry(const sti_table_text *text, const char *at,
+                              const char *end, int64_t *index_out, double *value_out);
+
 sti_table_counts sti_table_count_libsvm(const char *text, const char *end);
 sti_table_counts sti_table_count_arff(const char *text, const char *end);
 stint_status sti_table_parse_libsvm(sti_table_text *text, sti_table *table);

@@ -27,7 +27,7 @@ static const sti_option rows[] = {
 #define STI_FIELD(name, siren, help) ", " name
 #include "model/field_list.h"
 #undef STI_FIELD
-    },
+             "; for clicks, dlrm"},
     {.name = "stem",
      .type = STI_OPTION_CHOICE,
      STI_OPTION_NO_BOUND,
@@ -155,6 +155,23 @@ static const sti_option rows[] = {
      .default_text = "false",
      AT(skip),
      .help = "of a field: the middle layer sees the first one's input, too"},
+    {.name = "bottom",
+     .type = STI_OPTION_LIST,
+     STI_OPTION_NO_BOUND,
+     .default_text = "512,256",
+     AT(bottom),
+     .unit = "N[,N...]",
+     .help =
+         "of clicks: units of the hidden layers that numbers go through, before the "
+         "one of model.width; none: there is that one alone"},
+    {.name = "top",
+     .type = STI_OPTION_LIST,
+     STI_OPTION_NO_BOUND,
+     .default_text = "512,256",
+     AT(top),
+     .unit = "N[,N...]",
+     .help = "of clicks: units of the hidden layers behind the dot products; none: "
+             "there are none"},
 };
 
 const char *sti_recipe_network(const stint_recipe *recipe)

@@ -20,6 +20,7 @@ typedef struct sti_model_values {
     double omega, omega_hidden, feature_scale;
     int64_t features;
     bool skip;
+    const char *bottom, *top; /* of clicks: "512,256" or "none" */
 } sti_model_values;
 
 extern const sti_recipe_section sti_model_section;

@@ -261,6 +261,29 @@ stint_value stint_mean_squared_error(stint_graph *g, stint_value x, stint_value 
     return a.rank ? stint_mean(g, error, (1u << a.rank) - 1u, false) : error;
 }
 
+/* y softplus(-x) + (1 - y) softplus(x), from softplus(-x) = softplus(x) - x only where
+ * that loses nothing: both are taken. */
+stint_value stint_binary_cross_entropy(stint_graph *g, stint_value logits,
+                                       stint_value labels)
+{
+    if (logits < 0 || labels < 0)
+        return -1;
+    const stint_shape a = stint_value_shape(g, logits),
+                      b = stint_value_shape(g, labels);
+    if (!sti_shape_equal(&a, &b))
+        return sti_graph_fail(
+            g, sti_fail(STINT_E_INPUT,
+                        "binary_cross_entropy: logits are %s and labels %s, wanted "
+                        "the same",
+                        sti_shape_text(&a), sti_shape_text(&b)));
+    const stint_value on = stint_softplus(g, stint_scale(g, logits, -1));
+    const stint_value off = stint_softplus(g, logits);
+    const stint_value rest = stint_add_scalar(g, stint_scale(g, labels, -1), 1);
+    const stint_value loss =
+        stint_add(g, stint_mul(g, labels, on), stint_mul(g, rest, off));
+    return a.rank ? stint_mean(g, loss, (1u << a.rank) - 1u, false) : loss;
+}
+
 static stint_status infer_count(const stint_graph *graph, const sti_node *node,
                                 stint_shape *out)
 {

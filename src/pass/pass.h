@@ -41,6 +41,12 @@ int sti_share_axis(const stint_shape *weight);
  * gradient, or a share is asked of a parameter that has none (shares.c). */
 stint_status sti_pass_train(stint_graph *graph, stint_value loss,
                             const sti_train_set *set);
+/* The same, and the gradients of further values, as FETCH outputs "gradient.NAME": what
+ * a caller that keeps rows of a table beside the graph updates them by. */
+#define STI_GRADIENT_NAME "gradient."
+stint_status sti_pass_train_also(stint_graph *graph, stint_value loss,
+                                 const sti_train_set *set, const stint_value *also,
+                                 int also_count);
 
 /* What a pass did: one line for the log. */
 typedef struct sti_pass_note {

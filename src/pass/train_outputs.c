@@ -1,5 +1,7 @@
 /* From a loss to what a training step must give: one gradient a parameter that is
  * trained. */
+#include <stdio.h>
+
 #include "base/fail.h"
 #include "op/op.h"
 #include "pass/pass_priv.h"
@@ -79,12 +81,33 @@ static void add_outputs(stint_graph *graph, const trained *t)
     }
 }
 
+/* A value that the loss does not depend on has a gradient of zeros. */
+static void add_fetches(stint_graph *graph, const stint_value *of,
+                        const stint_value *gradients, int count)
+{
+    for (int i = 0; i < count; i++) {
+        const sti_value_row *row = sti_graph_value(graph, of[i]);
+        char name[128];
+        snprintf(name, sizeof name, STI_GRADIENT_NAME "%s", row->name);
+        stint_value value = gradients[i];
+        if (value < 0)
+            value = sti_op_fill(graph, &row->shape, 0.0f);
+        sti_graph_output(graph, &(sti_output){.kind = STI_OUTPUT_FETCH,
+                                              .value = value,
+                                              .target = -1,
+                                              .name = name});
+    }
+}
+
 static stint_status append(stint_graph *graph, stint_value loss,
-                           const sti_train_set *set, trained *t)
+                           const sti_train_set *set, const stint_value *also,
+                           int also_count, trained *t)
 {
     stint_status st;
     collect_params(graph, set, t);
-    st = sti_pass_gradient(graph, loss, t->param, t->count, t->gradient);
+    for (int i = 0; i < also_count; i++)
+        t->param[t->count + i] = also[i];
+    st = sti_pass_gradient(graph, loss, t->param, t->count + also_count, t->gradient);
     if (st == STINT_E_UNSUPPORTED && t->count > 0)
         return sti_fail_context(st, "training %s and what lies above it",
                                 stint_value_name(graph, t->param[0]));
@@ -95,24 +118,32 @@ static stint_status append(stint_graph *graph, stint_value loss,
     if (st != STINT_OK)
         return st;
     add_outputs(graph, t);
+    add_fetches(graph, also, t->gradient + t->count, also_count);
     st = sti_graph_status(graph);
     return st == STINT_OK ? sti_pass_own_outputs(graph, NULL) : st;
 }
 
-stint_status sti_pass_train(stint_graph *graph, stint_value loss,
-                            const sti_train_set *set)
+stint_status sti_pass_train_also(stint_graph *graph, stint_value loss,
+                                 const sti_train_set *set, const stint_value *also,
+                                 int also_count)
 {
-    const int32_t values = sti_graph_value_count(graph);
+    const int64_t values = (int64_t)sti_graph_value_count(graph) + also_count;
     trained t = {.param = sti_alloc_array(values, sizeof *t.param, "pass.train"),
                  .gradient = sti_alloc_array(values, sizeof *t.gradient, "pass.train"),
                  .share = sti_alloc_array(values, sizeof *t.share, "pass.train")};
     const stint_status st = t.param && t.gradient && t.share
-                                ? append(graph, loss, set, &t)
+                                ? append(graph, loss, set, also, also_count, &t)
                                 : STINT_E_MEMORY;
     sti_free(t.param);
     sti_free(t.gradient);
     sti_free(t.share);
     return st;
+}
+
+stint_status sti_pass_train(stint_graph *graph, stint_value loss,
+                            const sti_train_set *set)
+{
+    return sti_pass_train_also(graph, loss, set, NULL, 0);
 }
 
 /* Copy at the end of the graph, with the scope of what it copies. */

@@ -118,6 +118,13 @@ static void check_field(const stint_recipe *recipe, sti_complaints *list)
 static void check_data(const stint_recipe *recipe, sti_complaints *list)
 {
     const sti_recipe_view v = sti_recipe_view_of(recipe);
+    if (v.data->format >= STI_DATA_FORMAT_CRITEO)
+        sti_complain(list, "data.format: %s is of clicks; dlrm learns from them",
+                     sti_recipe_format(recipe));
+    if (v.train->order != STI_ORDER_SHUFFLE)
+        sti_complain(list, "train.order: is of clicks; %s learns in another order each "
+                           "epoch",
+                     sti_recipe_network(recipe));
     const bool text = stint_model_is_text(sti_recipe_network(recipe));
     const bool field = stint_model_is_field(sti_recipe_network(recipe));
     if (!v.data->path || !*v.data->path)
@@ -261,10 +268,16 @@ static bool is_agent(const stint_recipe *recipe)
            sti_recipe_says(recipe, "env.kind", "chain");
 }
 
+/* A recommendation model is checked by [embedding], which says what it goes with. */
+static bool is_clicks(const stint_recipe *recipe)
+{
+    return stint_model_is_clicks(sti_recipe_network(recipe));
+}
+
 stint_status stint_recipe_check(const stint_recipe *recipe)
 {
     sti_complaints list = {0};
-    if (!is_agent(recipe)) {
+    if (!is_agent(recipe) && !is_clicks(recipe)) {
         check_model(recipe, &list);
         check_data(recipe, &list);
     }

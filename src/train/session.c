@@ -2,6 +2,7 @@
 #include "stint/session.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/control_group.h"
@@ -98,21 +99,49 @@ static stint_status add_outputs(const stint_session_desc *d)
     return st;
 }
 
+/* The inputs whose gradients are handed out. */
+static stint_status find_taken(stint_session *s, const stint_session_desc *d,
+                               stint_value *values_out)
+{
+    if (d->taken_count > STINT_SESSION_MOST)
+        return sti_fail(STINT_E_INPUT, "%d inputs in `taken`; at most %d",
+                        d->taken_count, STINT_SESSION_MOST);
+    for (int i = 0; i < d->taken_count; i++) {
+        int k = 0;
+        while (k < d->input_count && strcmp(d->inputs[k], d->taken[i]) != 0)
+            k++;
+        if (k == d->input_count)
+            return sti_fail(STINT_E_INPUT, "'%s' of `taken` is not in `inputs`",
+                            d->taken[i]);
+        values_out[i] = s->input[k];
+    }
+    return STINT_OK;
+}
+
 static stint_status build(stint_session *s, const stint_session_desc *d)
 {
+    stint_value taken[STINT_SESSION_MOST];
     stint_graph *g = s->net.graph;
     stint_status st;
     STI_TRY(add_outputs(d));
     STI_TRY(sti_session_find_inputs(g, d->inputs, d->input_count, s->input));
+    STI_TRY(find_taken(s, d, taken));
     STI_TRY(sti_pass_prepare(g));
     STI_TRY(sti_pass_winograd(g, NULL));
-    STI_TRY(sti_pass_train(g, sti_session_find_output(g, LOSS), NULL));
+    STI_TRY(sti_pass_train_also(g, sti_session_find_output(g, LOSS), NULL, taken,
+                                d->taken_count));
     STI_TRY(sti_pass_standard(g));
     s->net.loss = sti_session_find_output(g, LOSS);
     for (int i = 0; i < d->metric_count; i++)
         s->metric[i] = sti_session_find_output(g, d->metrics[i].name);
+    for (int i = 0; i < d->taken_count; i++) {
+        char name[128];
+        snprintf(name, sizeof name, STI_GRADIENT_NAME "%s", d->taken[i]);
+        s->gradient[i] = sti_session_find_output(g, name);
+    }
     s->inputs = d->input_count;
     s->metrics = d->metric_count;
+    s->taken = d->taken_count;
 out:
     return st;
 }
@@ -126,6 +155,16 @@ static stint_status load_shard(void *user, int64_t micro, sti_exec *exec)
     for (int i = 0; i < s->inputs; i++)
         address[i] = sti_exec_address(exec, s->input[i]);
     s->fill(s->user, micro, address);
+    return STINT_OK;
+}
+
+static stint_status take_shard(void *user, int64_t micro, sti_exec *exec)
+{
+    const stint_session *s = user;
+    const void *address[STINT_SESSION_MOST];
+    for (int i = 0; i < s->taken; i++)
+        address[i] = sti_exec_address(exec, s->gradient[i]);
+    s->take(s->user, micro, address);
     return STINT_OK;
 }
 
@@ -147,6 +186,7 @@ static stint_status prepare(stint_session *s, const stint_session_desc *d)
                            .squares = -1,
                            .moved = -1};
     s->fill = d->fill;
+    s->take = d->take;
     s->user = d->user;
     s->optimizer = *sti_optimizer_section_of(d->recipe);
     s->seed = (uint64_t)train->seed;
@@ -159,7 +199,8 @@ static stint_status prepare(stint_session *s, const stint_session_desc *d)
                                      .comm = sti_net_comm(d->net),
                                      .moments = sti_update_moments(&s->optimizer),
                                      .load = load_shard,
-                                     .load_user = s};
+                                     .load_user = s,
+                                     .take = d->taken_count > 0 ? take_shard : NULL};
     STI_TRY(sti_threads_choose((int)sti_run_section_of(d->recipe)->threads,
                                &s->desc.threads, NULL));
     STI_TRY(sti_session_choose(s, d));

@@ -18,7 +18,10 @@ struct stint_session {
     int64_t step;
     stint_value input[STINT_SESSION_MOST], metric[STINT_SESSION_MOST];
     int inputs, metrics;
+    stint_value gradient[STINT_SESSION_MOST]; /* of inputs, that are handed out */
+    int taken;
     stint_fill_fn *fill;
+    stint_take_fn *take;
     void *user;
     sti_step_engine_desc desc;
 };

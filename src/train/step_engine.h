@@ -60,6 +60,8 @@ typedef struct sti_step_engine_desc {
     void *fill_user;
     sti_step_load_fn *load; /* in place of all of them, likewise */
     void *load_user;
+    sti_step_load_fn *take; /* with load: what leaves a micro-batch's run beside its
+                               results (sti_exec_address); NULL: nothing does */
 } sti_step_engine_desc;
 
 /* Bytes of each kind of block, and how many there are. */

@@ -159,7 +159,9 @@ static stint_status run_once(sti_step_engine *engine, int index, int64_t shard,
     sti_exec_set_region(lane->train, STI_REGION_RESULT,
                         slot_of(engine, slot_of_run(engine, index, slot, r)));
     run_graph(engine, lane, index, &step);
-    return STINT_OK;
+    return engine->desc.take
+               ? engine->desc.take(engine->desc.load_user, step.shard, lane->train)
+               : STINT_OK;
 }
 
 static int64_t runs_of_shard(const sti_step_engine *engine, const sti_step_batch *batch)

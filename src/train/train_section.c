@@ -177,6 +177,15 @@ static const sti_option rows[] = {
      .unit = "EPOCHS",
      .help = "end the run when so many epochs in a row are no better, as train.select "
              "judges, than the best before them; 0: never"},
+    {.name = "order",
+     .type = STI_OPTION_CHOICE,
+     STI_OPTION_NO_BOUND,
+     .default_text = "shuffle",
+     .choices = "shuffle|file",
+     AT(order),
+     .unit = "HOW",
+     .help = "of clicks: samples in another random order each epoch, or as the file has "
+             "them, which is that of time"},
     {.name = "time",
      .type = STI_OPTION_TIME,
      STI_OPTION_NO_BOUND,

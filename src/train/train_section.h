@@ -5,6 +5,7 @@
 #include "base/recipe.h"
 #include "base/rng.h"
 
+enum { STI_ORDER_SHUFFLE, STI_ORDER_FILE };
 enum { STI_PRECISION_F32, STI_PRECISION_BF16 };
 enum { STI_SHARDS_MAX = 4096, STI_ACCUMULATE_MAX = 1 << 16 };
 enum { STI_SELECT_LAST, STI_SELECT_ACCURACY, STI_SELECT_MISMATCH };
@@ -25,6 +26,7 @@ typedef struct sti_train_values {
     int select;         /* STI_SELECT_... */
     double select_drop; /* of the reference's accuracy, for STI_SELECT_MISMATCH */
     int64_t patience;   /* epochs; 0: the run goes to its end */
+    int order;          /* STI_ORDER_..., of clicks */
     double time;        /* seconds that the run may last; 0: no limit */
 } sti_train_values;
 

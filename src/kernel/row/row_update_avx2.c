@@ -1,0 +1,4 @@
+#if defined(__x86_64__)
+#define ROW_KERNELS sti_row_kernels_avx2
+#include "kernel/row/row_update_body.h"
+#endif
