@@ -50,7 +50,7 @@ static void build(bench *b, const char *name, const stint_text_model_desc *desc)
                .kind = STI_OUTPUT_METRIC, .value = loss, .target = -1, .name = "loss"});
     need(sti_pass_prepare(g));
     const stint_value kept = sti_graph_outputs(g)[0].value;
-    need(sti_pass_train(g, kept));
+    need(sti_pass_train(g, kept, NULL));
     need(sti_pass_standard(g));
     b->net.graph = g;
     b->net.loss = -1;
