@@ -18,7 +18,7 @@ import re
 import sys
 
 ROOMS = ["base", "page", "media", "atari", "env", "kernel", "codec", "net", "solve", "graph", "op",
-         "pass", "plan", "exec", "data", "model", "store", "infer", "train", "play", "trust", "svm",
+         "pass", "plan", "exec", "data", "model", "store", "infer", "exchange", "train", "play", "trust", "svm",
          "shrink", "seal", "serve", "cli"]
 ONLY = {
     "page": {"base", "page"},

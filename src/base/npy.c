@@ -336,8 +336,8 @@ void sti_npy_close(sti_npy *npy)
     *npy = (sti_npy){0};
 }
 
-static void write_header(sti_text *text, const char *descr, int rank,
-                         const int64_t *dim)
+static void add_description(sti_text *text, const char *descr, int rank,
+                            const int64_t *dim)
 {
     sti_text_printf(text, "{'descr': '%s', 'fortran_order': False, 'shape': (", descr);
     for (int i = 0; i < rank; i++)
@@ -348,16 +348,10 @@ static void write_header(sti_text *text, const char *descr, int rank,
     sti_text_add(text, "\n");
 }
 
-stint_status sti_npy_write(const char *path, const char *descr, int rank,
-                           const int64_t *dim, const void *data, size_t n_bytes)
+void sti_npy_header(sti_text *out, const char *descr, int rank, const int64_t *dim)
 {
     sti_text text = {0};
-    sti_writer *writer = NULL;
-    write_header(&text, descr, rank, dim);
-    if (text.failed) {
-        sti_text_fini(&text);
-        return STINT_E_MEMORY;
-    }
+    add_description(&text, descr, rank, dim);
     const unsigned char front[10] = {0x93,
                                      'N',
                                      'U',
@@ -368,9 +362,23 @@ stint_status sti_npy_write(const char *path, const char *descr, int rank,
                                      0,
                                      (unsigned char)text.length,
                                      (unsigned char)(text.length >> 8)};
+    sti_text_add_bytes(out, front, sizeof front);
+    sti_text_add_bytes(out, text.data, text.length);
+    out->failed = out->failed || text.failed;
+    sti_text_fini(&text);
+}
+
+stint_status sti_npy_write(const char *path, const char *descr, int rank,
+                           const int64_t *dim, const void *data, size_t n_bytes)
+{
+    sti_text text = {0};
+    sti_writer *writer = NULL;
+    sti_npy_header(&text, descr, rank, dim);
+    if (text.failed) {
+        sti_text_fini(&text);
+        return STINT_E_MEMORY;
+    }
     stint_status status = sti_writer_open(path, &writer);
-    if (status == STINT_OK)
-        status = sti_writer_add(writer, front, sizeof front);
     if (status == STINT_OK)
         status = sti_writer_add(writer, text.data, text.length);
     if (status == STINT_OK && n_bytes > 0)

@@ -71,6 +71,9 @@ typedef struct sti_cli_command {
                                        a built-in one is chosen where none is given */
     bool of_model; /* that recipe is a model's own, to shrink it by: the first operand
                       is MODEL, and few of the recipe's rows are flags */
+    /* Is the first operand a model that no recipe describes, which the command takes in
+     * the place of one? call->recipe is NULL then. NULL: it takes none. */
+    bool (*without_recipe)(const char *operand);
     const sti_cli_absent *absent; /* flags it does not have; NULL: none expected */
     const sti_option *rows;
     int row_count;

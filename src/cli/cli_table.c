@@ -17,6 +17,7 @@
     X(data_get) \
     X(data_tokens) \
     X(data_table) \
+    X(import_onnx) \
     X(import_hf) \
     X(export_hf) \
     X(svm_train) \
