@@ -290,6 +290,12 @@ STINT_API stint_value stint_slice(stint_graph *g, stint_value x, int axis,
 STINT_API stint_value stint_take(stint_graph *g, stint_value x, stint_value index,
                                  int axis);
 
+/** The k largest elements of each row of the last axis (or the smallest), in order, of
+ * equal ones the first, NaN as the largest: x [..., n] -> [..., k], and their places
+ * *index_out [..., k] i32. No gradient flows. */
+STINT_API stint_value stint_top(stint_graph *g, stint_value x, int64_t k, bool smallest,
+                                stint_value *index_out);
+
 /** x i32 as f32: exact up to 2^24. No gradient flows. */
 STINT_API stint_value stint_to_f32(stint_graph *g, stint_value x);
 /** x f32 as i32, cut towards 0; beyond its range the nearest, NaN 0. No gradient. */

@@ -50,15 +50,14 @@ static stint_status read_shape(const char *word, sti_arena *arena,
     while (*at >= '0' && *at <= '9' && shape->rank < STI_EXCHANGE_RANK) {
         char *end;
         const long long dim = strtoll(at, &end, 10);
-        if (dim < 1 || dim > (1LL << 40))
+        if (dim > (1LL << 40))
             break;
         shape->dim[shape->rank++] = dim;
         at = *end == 'x' && end[1] ? end + 1 : end;
     }
     return equals && *at == '\0' && (shape->rank > 0 || !equals[1])
                ? STINT_OK
-               : sti_fail(STINT_E_USAGE,
-                          "--shape %s: wanted NAME=1x3x224x224, each length 1 or more",
+               : sti_fail(STINT_E_USAGE, "--shape %s: wanted NAME=1x3x224x224",
                           sti_shown(word));
 }
 

@@ -247,6 +247,11 @@ static stint_status lower_node(sti_lowering *l, const sti_exchange_node *n)
                                 sti_shown(o.missing));
     if (strcmp(n->op, "If") == 0 && n->n_in == 1)
         return take_branch(l, n);
+    const lower_row *row = find_row(n);
+    if (!row && !sti_fold_find(n->op)) {
+        list_unsupported(l, n, NULL);
+        return lose_outputs(l, n);
+    }
     if ((st = check_arity(l, n)) != STINT_OK ||
         (st = fold_lane_shape(l, n, &done)) != STINT_OK ||
         (o.known && !done && (st = fold_known(l, n, &done)) != STINT_OK))
@@ -255,13 +260,9 @@ static stint_status lower_node(sti_lowering *l, const sti_exchange_node *n)
         l->out->folded++;
         return STINT_OK;
     }
-    const lower_row *row = find_row(n);
     if (row)
         return run_row(l, row, n);
-    list_unsupported(l, n,
-                     sti_fold_find(n->op)
-                         ? "it depends on the data, and is read for shapes alone"
-                         : NULL);
+    list_unsupported(l, n, "it depends on the data, and is read for shapes alone");
     return lose_outputs(l, n);
 }
 
@@ -350,6 +351,11 @@ static stint_status add_input(sti_lowering *l, const sti_exchange_port *port,
                         sti_shown(l->options->name), sti_shown(port->name),
                         STINT_MAX_RANK);
     memcpy(s.dim, shape->dim, sizeof s.dim);
+    for (int i = 0; i < s.rank; i++)
+        if (s.dim[i] < 1)
+            return sti_fail(STINT_E_UNSUPPORTED,
+                            "%s: input '%.80s' would have no elements",
+                            sti_shown(l->options->name), sti_shown(port->name));
     if (!sti_exchange_is_float(port->type) && port->type != STI_EXCHANGE_BOOL)
         s.dtype = STINT_I32;
     const stint_value value = stint_input(l->graph, port->name, &s);
@@ -387,7 +393,7 @@ static stint_status add_inputs(sti_lowering *l, const sti_exchange_graph *g)
             break;
         bool whole = shape.rank >= 0;
         for (int k = 0; whole && k < shape.rank; k++)
-            whole = shape.dim[k] > 0;
+            whole = shape.dim[k] > 0 || shape_given(l, port->name);
         if (whole)
             st = add_input(l, port, &shape);
         else

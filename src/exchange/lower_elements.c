@@ -65,6 +65,11 @@ stint_status sti_lower_identity(sti_lowering *l, const sti_exchange_node *n)
 {
     sti_lane_value x;
     const stint_status st = sti_lower_lane(l, n, 0, &x);
+    const sti_slot *training = sti_lower_in(l, n, 2);
+    if (st == STINT_OK && sti_lower_has(n, 2) &&
+        (training->kind != STI_SLOT_KNOWN || sti_known_word(training->known, 0) != 0))
+        return sti_lower_refuse(l, STINT_E_UNSUPPORTED,
+                                "a Dropout in training; export the network for use");
     if (st == STINT_OK && n->n_out > 1 && n->out[1][0])
         return sti_lower_refuse(l, STINT_E_UNSUPPORTED, "the mask of a Dropout");
     return st == STINT_OK ? sti_lower_result(l, n, 0, &x, x.value) : st;
@@ -184,6 +189,25 @@ stint_status sti_lower_max(sti_lowering *l, const sti_exchange_node *n)
 stint_status sti_lower_min(sti_lowering *l, const sti_exchange_node *n)
 {
     return lower_many(l, n, stint_minimum);
+}
+
+stint_status sti_lower_sum(sti_lowering *l, const sti_exchange_node *n)
+{
+    return lower_many(l, n, stint_add);
+}
+
+stint_status sti_lower_mean(sti_lowering *l, const sti_exchange_node *n)
+{
+    sti_lane_value y, next;
+    stint_status st = sti_lower_lane(l, n, 0, &y);
+    for (int i = 1; i < n->n_in && st == STINT_OK; i++) {
+        st = sti_lower_lane(l, n, i, &next);
+        if (st == STINT_OK)
+            st = join(l, y, next, stint_add, STI_EXCHANGE_NONE, &y);
+    }
+    if (st == STINT_OK && n->n_in > 1)
+        y.value = stint_scale(l->graph, y.value, 1.0f / (float)n->n_in);
+    return st == STINT_OK ? sti_lower_result(l, n, 0, &y, y.value) : st;
 }
 
 /* Powers that are usual have operators of their own, which are exact for a negative

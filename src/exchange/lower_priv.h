@@ -131,6 +131,10 @@ sti_lane_value sti_lane_with_last(sti_lowering *l, const sti_lane_value *x, int 
 stint_status sti_lower_ordered(sti_lowering *l, const sti_exchange_node *n, int i,
                                int rank, const int8_t *order, sti_lane_value *out);
 
+/* x with ONNX's axis read at constant indices. */
+sti_lane_value sti_lane_taken(sti_lowering *l, const sti_lane_value *x, int axis,
+                              int64_t count, const int64_t *index);
+
 /* Two operands brought to one order and rank. */
 stint_status sti_lower_pair(sti_lowering *l, sti_lane_value *a, sti_lane_value *b);
 

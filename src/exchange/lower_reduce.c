@@ -65,6 +65,34 @@ static stint_value min(stint_graph *g, stint_value x, unsigned axes, bool keep)
     return sti_op_negate(g, max(g, sti_op_negate(g, x), axes, keep));
 }
 
+static stint_value l1(stint_graph *g, stint_value x, unsigned axes, bool keep)
+{
+    return sum(g, stint_abs(g, x), axes, keep);
+}
+
+static stint_value sum_square(stint_graph *g, stint_value x, unsigned axes, bool keep)
+{
+    return sum(g, stint_square(g, x), axes, keep);
+}
+
+static stint_value l2(stint_graph *g, stint_value x, unsigned axes, bool keep)
+{
+    return stint_sqrt(g, sum_square(g, x, axes, keep));
+}
+
+static stint_value log_sum(stint_graph *g, stint_value x, unsigned axes, bool keep)
+{
+    return stint_log(g, sum(g, x, axes, keep));
+}
+
+/* By the largest, so that no exponential overflows. */
+static stint_value log_sum_exp(stint_graph *g, stint_value x, unsigned axes, bool keep)
+{
+    const stint_value most = max(g, x, axes, true);
+    const stint_value e = stint_exp(g, stint_sub(g, x, most));
+    return stint_add(g, stint_log(g, sum(g, e, axes, keep)), most);
+}
+
 #define REDUCE(name, builder)                                                         \
     stint_status sti_lower_reduce_##name(sti_lowering *l, const sti_exchange_node *n) \
     {                                                                                 \
@@ -74,6 +102,48 @@ REDUCE(sum, sum)
 REDUCE(mean, mean)
 REDUCE(max, max)
 REDUCE(min, min)
+REDUCE(l1, l1)
+REDUCE(l2, l2)
+REDUCE(log_sum, log_sum)
+REDUCE(log_sum_exp, log_sum_exp)
+REDUCE(sum_square, sum_square)
+
+/* Products by halves: an axis is folded onto itself until one element is left. */
+static stint_value product_along(sti_lowering *l, stint_value x, int axis)
+{
+    for (;;) {
+        const int64_t length = stint_value_shape(l->graph, x).dim[axis],
+                      half = length / 2;
+        if (x < 0 || length == 1)
+            return x;
+        const stint_value low = stint_slice(l->graph, x, axis, 0, half, 1),
+                          high = stint_slice(l->graph, x, axis, half, 2 * half, 1);
+        stint_value y = stint_mul(l->graph, low, high);
+        if (length % 2) {
+            const stint_value pair[2] = {
+                y, stint_slice(l->graph, x, axis, length - 1, length, 1)};
+            y = stint_concat(l->graph, pair, 2, axis);
+        }
+        x = y;
+    }
+}
+
+stint_status sti_lower_reduce_prod(sti_lowering *l, const sti_exchange_node *n)
+{
+    sti_lane_value x, y;
+    unsigned axes;
+    stint_status st = sti_lower_lane(l, n, 0, &x);
+    if (st != STINT_OK || (st = read_axes(l, n, x.rank, &axes)) != STINT_OK)
+        return st;
+    y = sti_lane_f32(l, &x);
+    for (int i = 0; i < x.rank; i++)
+        if (axes >> x.order[i] & 1)
+            y.value = product_along(l, y.value, i);
+    if (!sti_exchange_attr_int(n, "keepdims", 1))
+        y = sti_lane_without(l, &y, axes);
+    y = sti_lane_typed(l, &y, x.type);
+    return sti_lower_result(l, n, 0, &y, y.value);
+}
 
 /* ---- over all pixels ---- */
 

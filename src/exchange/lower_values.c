@@ -269,7 +269,7 @@ stint_status sti_lower_list(sti_lowering *l, const sti_exchange_node *n, int i,
 stint_status sti_lower_number(sti_lowering *l, const sti_exchange_node *n, int i,
                               double otherwise, double *out)
 {
-    const sti_exchange_tensor *t;
+    const sti_exchange_tensor *t = NULL;
     *out = otherwise;
     if (!sti_lower_has(n, i))
         return STINT_OK;

@@ -109,6 +109,20 @@ static stint_status read_branch(sti_onnx_reader *r, const sti_proto_field *f,
     return st == STINT_OK ? read_graph(r, f, a->graph) : st;
 }
 
+/* Several texts become one, commas between them. */
+static stint_status read_words(sti_onnx_reader *r, const sti_proto_field *f,
+                               sti_exchange_attr *a)
+{
+    const char *word = NULL;
+    const stint_status st = sti_onnx_text(r, f, &word);
+    if (st != STINT_OK)
+        return st;
+    const bool more = a->kind == STI_EXCHANGE_TEXT && a->text;
+    a->text = more ? sti_arena_printf(r->arena, "%s,%s", a->text, word) : word;
+    a->kind = STI_EXCHANGE_TEXT;
+    return a->text ? STINT_OK : STINT_E_MEMORY;
+}
+
 static stint_status read_value(sti_onnx_reader *r, const sti_proto_field *f,
                                const sti_exchange_graph *g, sti_exchange_attr *a)
 {
@@ -138,6 +152,8 @@ static stint_status read_value(sti_onnx_reader *r, const sti_proto_field *f,
     case 6:
         return f->kind == STI_PROTO_BYTES ? read_branch(r, f, g, a)
                                           : sti_onnx_damaged(r, "an attribute");
+    case 9:
+        return read_words(r, f, a);
     default:
         return STINT_OK;
     }
