@@ -159,6 +159,17 @@ STINT_API stint_value stint_scale(stint_graph *g, stint_value x, float factor);
 /** x + addend. */
 STINT_API stint_value stint_add_scalar(stint_graph *g, stint_value x, float addend);
 
+/** |x|. Its gradient at 0 is 0. */
+STINT_API stint_value stint_abs(stint_graph *g, stint_value x);
+/** The largest whole number that is not above x. No gradient flows. */
+STINT_API stint_value stint_floor(stint_graph *g, stint_value x);
+/** The smallest whole number that is not below x. No gradient flows. */
+STINT_API stint_value stint_ceil(stint_graph *g, stint_value x);
+/** The nearest whole number, of two the even one. No gradient flows. */
+STINT_API stint_value stint_round(stint_graph *g, stint_value x);
+/** The error function, within 2.5e-7. */
+STINT_API stint_value stint_erf(stint_graph *g, stint_value x);
+
 /* Two operands are broadcast by the usual rule: axes are aligned at the last one and
  * must be equal or 1; an axis of 1 is repeated. The result has the larger of each. */
 
@@ -170,6 +181,22 @@ STINT_API stint_value stint_sub(stint_graph *g, stint_value a, stint_value b);
 STINT_API stint_value stint_mul(stint_graph *g, stint_value a, stint_value b);
 /** a / b. */
 STINT_API stint_value stint_div(stint_graph *g, stint_value a, stint_value b);
+/** The larger of a and b; NaN where either is. On ties the gradient is a's. */
+STINT_API stint_value stint_maximum(stint_graph *g, stint_value a, stint_value b);
+/** The smaller of a and b; NaN where either is. On ties the gradient is a's. */
+STINT_API stint_value stint_minimum(stint_graph *g, stint_value a, stint_value b);
+/** a to the power b, as C's pow. */
+STINT_API stint_value stint_power(stint_graph *g, stint_value a, stint_value b);
+/** 1 where a == b, else 0. No gradient flows through this and the next two. */
+STINT_API stint_value stint_equal(stint_graph *g, stint_value a, stint_value b);
+/** 1 where a < b, else 0. */
+STINT_API stint_value stint_less(stint_graph *g, stint_value a, stint_value b);
+/** 1 where a <= b, else 0. */
+STINT_API stint_value stint_less_equal(stint_graph *g, stint_value a, stint_value b);
+/** a where condition is not 0, else b; all three are broadcast. a and b are of one
+ * type, f32 or i32, and a number that is not chosen, NaN too, leaves no trace. */
+STINT_API stint_value stint_select(stint_graph *g, stint_value condition, stint_value a,
+                                   stint_value b);
 /** x [..., c] + bias [c]. */
 STINT_API stint_value stint_bias(stint_graph *g, stint_value x, stint_value bias);
 
@@ -256,6 +283,23 @@ STINT_API stint_value stint_concat(stint_graph *g, const stint_value *x, int cou
  * length. step 0: 1. */
 STINT_API stint_value stint_slice(stint_graph *g, stint_value x, int axis,
                                   int64_t begin, int64_t end, int64_t step);
+
+/** Elements index [...] i32 along an axis: the axis is replaced by those of the index.
+ * Negative indices count from the end; one beyond the axis gives NaN. Gradients are
+ * summed in the order of the positions. */
+STINT_API stint_value stint_take(stint_graph *g, stint_value x, stint_value index,
+                                 int axis);
+
+/** The k largest elements of each row of the last axis (or the smallest), in order, of
+ * equal ones the first, NaN as the largest: x [..., n] -> [..., k], and their places
+ * *index_out [..., k] i32. No gradient flows. */
+STINT_API stint_value stint_top(stint_graph *g, stint_value x, int64_t k, bool smallest,
+                                stint_value *index_out);
+
+/** x i32 as f32: exact up to 2^24. No gradient flows. */
+STINT_API stint_value stint_to_f32(stint_graph *g, stint_value x);
+/** x f32 as i32, cut towards 0; beyond its range the nearest, NaN 0. No gradient. */
+STINT_API stint_value stint_to_i32(stint_graph *g, stint_value x);
 
 /** x repeated to `shape`, by the rule of two operands above; its element type is not
  * looked at. */

@@ -336,8 +336,8 @@ void sti_npy_close(sti_npy *npy)
     *npy = (sti_npy){0};
 }
 
-static void write_header(sti_text *text, const char *descr, int rank,
-                         const int64_t *dim)
+static void add_description(sti_text *text, const char *descr, int rank,
+                            const int64_t *dim)
 {
     sti_text_printf(text, "{'descr': '%s', 'fortran_order': False, 'shape': (", descr);
     for (int i = 0; i < rank; i++)
@@ -348,15 +348,10 @@ static void write_header(sti_text *text, const char *descr, int rank,
     sti_text_add(text, "\n");
 }
 
-stint_status sti_npy_begin(sti_writer *writer, const char *descr, int rank,
-                           const int64_t *dim)
+void sti_npy_header(sti_text *out, const char *descr, int rank, const int64_t *dim)
 {
     sti_text text = {0};
-    write_header(&text, descr, rank, dim);
-    if (text.failed) {
-        sti_text_fini(&text);
-        return STINT_E_MEMORY;
-    }
+    add_description(&text, descr, rank, dim);
     const unsigned char front[10] = {0x93,
                                      'N',
                                      'U',
@@ -367,9 +362,19 @@ stint_status sti_npy_begin(sti_writer *writer, const char *descr, int rank,
                                      0,
                                      (unsigned char)text.length,
                                      (unsigned char)(text.length >> 8)};
-    stint_status status = sti_writer_add(writer, front, sizeof front);
-    if (status == STINT_OK)
-        status = sti_writer_add(writer, text.data, text.length);
+    sti_text_add_bytes(out, front, sizeof front);
+    sti_text_add_bytes(out, text.data, text.length);
+    out->failed = out->failed || text.failed;
+    sti_text_fini(&text);
+}
+
+stint_status sti_npy_begin(sti_writer *writer, const char *descr, int rank,
+                           const int64_t *dim)
+{
+    sti_text text = {0};
+    sti_npy_header(&text, descr, rank, dim);
+    const stint_status status =
+        text.failed ? STINT_E_MEMORY : sti_writer_add(writer, text.data, text.length);
     sti_text_fini(&text);
     return status;
 }

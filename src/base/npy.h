@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/text.h"
 #include "stint/status.h"
 
 enum { STI_NPY_RANK = 32 };
@@ -53,7 +54,23 @@ struct sti_writer;
 stint_status sti_npy_begin(struct sti_writer *writer, const char *descr, int rank,
                            const int64_t *dim);
 
+/* Arrays in C order as a .npz, stored, atomically: what numpy.load reads. Names may
+ * hold slashes. STINT_E_UNSUPPORTED: an array, or all of them, of 4 GiB and more;
+ * STINT_E_IO; STINT_E_MEMORY. */
+typedef struct sti_npz_array {
+    const char *name, *descr;
+    int rank;
+    const int64_t *dim;
+    const void *data;
+    size_t n_bytes;
+} sti_npz_array;
+stint_status sti_npz_write(const char *path, const sti_npz_array *arrays,
+                           int64_t count);
+
 /* ---- private to npy*.c ---- */
+
+/* The header of an array, version 1.0, appended. */
+void sti_npy_header(sti_text *out, const char *descr, int rank, const int64_t *dim);
 
 /* The array `name` (NULL: the only one) of a .npz in memory, as the bytes of a .npy,
  * which the caller frees. STINT_E_INPUT: damaged, or no such array; the message lists

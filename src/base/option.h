@@ -44,6 +44,7 @@ typedef struct sti_option {
     bool suffixed; /* LIST or TEXT: on the command line "-xNAME VALUE", too, adds
                       NAME=VALUE */
     int words; /* LIST: on the command line so many words follow the letter or flag */
+    bool repeated;     /* LIST: on the command line given again it adds to the list */
     bool same_weights; /* recipe: no value of it changes the trained weights */
     bool local; /* recipe: of this machine, left out of what is handed on to others */
     const char *unit; /* shown in help: "N", "SIZE", "PATH" */

@@ -16,8 +16,9 @@ typedef struct command {
     char **operands;
     int operand_count;
     bool help;
-    int suffixed;      /* the row that the last suffix was of, or -1 */
-    sti_text suffixes; /* what they come to so far */
+    bool seen[STI_OPTION_ROWS_MAX]; /* rows that were given, of lists that go on */
+    int suffixed;                   /* the row that the last suffix was of, or -1 */
+    sti_text suffixes;              /* what they come to so far */
     sti_complaints complaints;
 } command;
 
@@ -124,10 +125,31 @@ static void take_suffix(command *c, int row, const char *suffix, const char *whe
         store(c, row, c->suffixes.data, where);
 }
 
+/* A value of a row whose list goes on where the flag is given again. */
+static void take_repeated(command *c, int row, const char *value, const char *where)
+{
+    const char *before = NULL;
+    memcpy(&before, (const char *)c->set->target + c->set->rows[row].offset,
+           sizeof before);
+    sti_text list = {0};
+    sti_text_printf(&list, "%s%s%s", c->seen[row] && before ? before : "",
+                    c->seen[row] && before ? "," : "", value);
+    c->seen[row] = true;
+    if (list.failed)
+        c->complaints.no_memory = true;
+    else
+        store(c, row, list.data, where);
+    sti_text_fini(&list);
+}
+
 /* As many words as the row wants, joined to a list. */
 static void take_words(command *c, int row, const char *first, const char *where)
 {
     sti_text list = {0};
+    if (c->set->rows[row].repeated) {
+        take_repeated(c, row, first, where);
+        return;
+    }
     sti_text_add(&list, first);
     for (int i = 1; i < c->set->rows[row].words; i++) {
         const char *word = take_value(c, where);
@@ -202,6 +224,8 @@ static void take_long(command *c, const char *word)
         complain_flag(c, name);
     else if (row >= 0 && c->set->rows[row].type == STI_OPTION_BOOL && !value)
         store(c, row, "true", where);
+    else if (row >= 0 && value && c->set->rows[row].repeated)
+        take_repeated(c, row, value, where);
     else if (row >= 0 && value)
         store(c, row, value, where);
     else if (row >= 0 && (value = take_value(c, where)) != NULL)

@@ -73,6 +73,9 @@ typedef struct sti_cli_command {
      * operand is MODEL; few of its rows are flags then, "section.name", NULL-ended. */
     stint_status (*of_model)(const char *path, stint_recipe **recipe_out);
     const char *const *model_flags;
+    /* Is the first operand a model that no recipe describes, which the command takes in
+     * the place of one? call->recipe is NULL then. NULL: it takes none. */
+    bool (*without_recipe)(const char *operand);
     const sti_cli_absent *absent; /* flags it does not have; NULL: none expected */
     const sti_option *rows;
     int row_count;

@@ -156,7 +156,9 @@ stint_status sti_cli_parse(sti_cli_call *call, int argc, char **argv, bool *help
         status = check_operands(call);
     if (status != STINT_OK)
         return status;
-    if (call->command->recipe)
+    const bool without = call->command->without_recipe && call->operand_count > 0 &&
+                         call->command->without_recipe(call->operands[0]);
+    if (call->command->recipe && !without)
         return load_recipe(call, argc, argv);
     status = sti_options_default(&call->set);
     if (status == STINT_OK)

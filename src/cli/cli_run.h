@@ -11,6 +11,7 @@ typedef struct sti_run_args {
     int64_t samples; /* of images: networks; 0: the model as it is */
     double temperature, top_p;
     size_t memory_bytes;
+    const char *input, *out; /* of imported networks: NAME=FILE,...; the .npz */
     sti_cli_common common;
 } sti_run_args;
 
@@ -18,5 +19,7 @@ typedef struct sti_run_args {
 bool sti_run_has_prompt(const sti_run_args *args);
 /* Go on with a prompt. */
 stint_status sti_run_text(sti_cli_call *call);
+/* Run an imported network once. */
+stint_status sti_run_imported(sti_cli_call *call, const char *path);
 
 #endif

@@ -22,6 +22,7 @@
     X(solve) \
     X(data_clicks) \
     X(data_rank) \
+    X(import_onnx) \
     X(import_hf) \
     X(import_field) \
     X(export_hf) \

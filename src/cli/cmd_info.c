@@ -9,6 +9,7 @@
 #include "base/shown.h"
 #include "base/units.h"
 #include "cli/cli.h"
+#include "cli/cli_imported.h"
 #include "cli/cli_network.h"
 #include "model/model_section.h"
 #include "model/network_recipe.h"
@@ -464,6 +465,9 @@ static stint_status info_run(sti_cli_call *call)
     if (strcmp(sti_path_extension(path), ".ini") == 0)
         return print_recipe(call, path);
     path = sti_cli_model_path(call, path);
+    if (path && sti_imported_is(path))
+        return sti_cli_imported_info(call, path,
+                                     ((const info_args *)call->args)->graph);
     return path ? print_model(call, path) : STINT_E_MEMORY;
 }
 

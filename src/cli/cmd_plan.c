@@ -10,6 +10,7 @@
 #include "base/team.h"
 #include "base/units.h"
 #include "cli/cli_embed.h"
+#include "cli/cli_imported.h"
 #include "cli/cli_plan.h"
 #include "cli/cli_play.h"
 #include "cli/cli_stock.h"
@@ -423,6 +424,8 @@ static stint_status plan_run(sti_cli_call *call)
 {
     const plan_args *args = call->args;
     stint_plan_result plan = {0};
+    if (!call->recipe)
+        return sti_cli_imported_plan(call);
     stint_status status = call->operand_count == 0
                               ? STINT_OK
                               : sti_cli_check_out(call->operands[0], args->svg);
@@ -462,6 +465,7 @@ const sti_cli_command sti_cmd_plan = {
     .min_operands = 0,
     .max_operands = 1,
     .recipe = true,
+    .without_recipe = sti_imported_is,
     STI_CLI_ARGS(plan_rows, plan_args),
     .run = plan_run,
 };

@@ -15,6 +15,9 @@ const sti_op *sti_op_find(const char *name);
 stint_value sti_op_fill(stint_graph *g, const stint_shape *shape, float value);
 stint_value sti_op_copy(stint_graph *g, stint_value x);
 stint_value sti_op_negate(stint_graph *g, stint_value x); /* -x */
+/* Element i of x to place begin + i step of an axis of `length`, zeros elsewhere. */
+stint_value sti_op_pad_axis(stint_graph *g, stint_value x, int axis, int64_t begin,
+                            int64_t step, int64_t length);
 
 /* Convolution of x by w [kh, kw, c / groups, co] with an optional fused epilogue: in[2]
  * bias [co] or STI_NO_INPUT; outputs y and, when relu, the sign bits (optional). */

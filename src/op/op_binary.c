@@ -69,10 +69,21 @@ static stint_value to_input(stint_graph *g, const sti_node *node, int i, stint_v
         return STINT_OK;                                                           \
     }
 
+/* The share of d of an operand that is chosen where `hit` is 1. */
+static stint_value unless(stint_graph *g, stint_value d, stint_value hit)
+{
+    return stint_sub(g, d, stint_mul(g, d, hit));
+}
+
 GRAD(add, d, d)
 GRAD(sub, d, sti_op_negate(g, d))
 GRAD(mul, stint_mul(g, d, b), stint_mul(g, d, a))
 GRAD(div, stint_div(g, d, b), sti_op_negate(g, stint_div(g, stint_mul(g, d, y), b)))
+GRAD(maximum, unless(g, d, stint_less(g, a, b)), stint_mul(g, d, stint_less(g, a, b)))
+GRAD(minimum, unless(g, d, stint_less(g, b, a)), stint_mul(g, d, stint_less(g, b, a)))
+GRAD(power,
+     stint_mul(g, d, stint_mul(g, b, stint_power(g, a, stint_add_scalar(g, b, -1.0f)))),
+     stint_mul(g, d, stint_mul(g, y, stint_log(g, a))))
 
 #define ROW(row, kind, ...)                                      \
     static void run_##row(const sti_call *call)                  \
@@ -166,6 +177,11 @@ ROW(sub, STI_BINARY_SUB, .flags = INPLACE, .grad = grad_sub, .jet = jet_sub)
 ROW(mul, STI_BINARY_MUL, .flags = INPLACE, .grad = grad_mul, .jet = jet_mul)
 ROW(div, STI_BINARY_DIV, .flags = INPLACE, .grad = grad_div, .jet = jet_div)
 ROW(equal, STI_BINARY_EQUAL, .flags = INPLACE | STI_OP_NO_GRAD)
+ROW(less, STI_BINARY_LESS, .flags = INPLACE | STI_OP_NO_GRAD)
+ROW(less_equal, STI_BINARY_LESS_EQUAL, .flags = INPLACE | STI_OP_NO_GRAD)
+ROW(maximum, STI_BINARY_MAXIMUM, .flags = INPLACE, .grad = grad_maximum)
+ROW(minimum, STI_BINARY_MINIMUM, .flags = INPLACE, .grad = grad_minimum)
+ROW(power, STI_BINARY_POWER, .flags = INPLACE, .grad = grad_power)
 
 #define BUILDER(name)                                                      \
     stint_value stint_##name(stint_graph *g, stint_value a, stint_value b) \
@@ -178,6 +194,12 @@ BUILDER(sub)
 BUILDER(mul)
 BUILDER(div)
 BUILDER(bias)
+BUILDER(equal)
+BUILDER(less)
+BUILDER(less_equal)
+BUILDER(maximum)
+BUILDER(minimum)
+BUILDER(power)
 
 static stint_status infer_bias(const stint_graph *graph, const sti_node *node,
                                stint_shape *out)

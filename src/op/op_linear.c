@@ -24,9 +24,34 @@ STI_UNARY_GRAD(neg)
 STI_UNARY_GRAD(scale)
 STI_UNARY_GRAD(add_scalar)
 
-STI_UNARY_ROW_FLAGS(copy_value, "copy", STI_OP_INPLACE_0, STI_UNARY_COPY,
-                    .grad = grad_copy, .cost = sti_op_cost_move,
-                    .jet = sti_jet_rule_linear)
+/* A copy is of any type of 4 bytes: what leaves a graph may be whole numbers. */
+static stint_status infer_copy(const stint_graph *graph, const sti_node *node,
+                               stint_shape *out)
+{
+    stint_status st = sti_op_check_count(node, 1);
+    if (st == STINT_OK)
+        st = sti_op_check_words(graph, node, 0);
+    if (st == STINT_OK)
+        *out = *sti_op_in_shape(graph, node, 0);
+    return st;
+}
+
+static void run_copy_value(const sti_call *call)
+{
+    sti_op_run_unary(call, STI_UNARY_COPY);
+}
+
+const sti_op sti_op_copy_value = {
+    .name = "copy",
+    .n_out = 1,
+    .flags = STI_OP_INPLACE_0,
+    .infer = infer_copy,
+    .grad = grad_copy,
+    .jet = sti_jet_rule_linear,
+    .cost = sti_op_cost_move,
+    .run = {[STI_CPU] = run_copy_value},
+};
+
 STI_UNARY_ROW(neg, STI_UNARY_NEG, .grad = grad_neg, .jet = sti_jet_rule_linear)
 STI_UNARY_ROW(scale, STI_UNARY_SCALE, .grad = grad_scale, .jet = sti_jet_rule_linear,
               .attr_bytes = sizeof(sti_unary_attr), .print = print_parameter)

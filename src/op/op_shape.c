@@ -527,3 +527,9 @@ const sti_op sti_op_pad = {
     .run = {[STI_CPU] = run_pad},
     .print = print_pad,
 };
+
+stint_value sti_op_pad_axis(stint_graph *g, stint_value x, int axis, int64_t begin,
+                            int64_t step, int64_t length)
+{
+    return sti_op_add1(g, &sti_op_pad, &(pad_attr){axis, begin, step, length}, x);
+}

@@ -17,7 +17,12 @@
 #define gradient_tanh \
     stint_mul(g, d, stint_add_scalar(g, sti_op_negate(g, stint_square(g, y)), 1.0f))
 #define gradient_sigmoid stint_mul(g, d, stint_sub(g, y, stint_square(g, y)))
-#define gradient_sign    stint_mul(g, d, within_one(g, stint_mul(g, x, y)))
+#define gradient_abs     stint_mul(g, d, direction(g, x))
+#define gradient_erf                                                                 \
+    stint_scale(g,                                                                   \
+                stint_mul(g, d, stint_exp(g, sti_op_negate(g, stint_square(g, x)))), \
+                0x1.20dd76p+0f)
+#define gradient_sign stint_mul(g, d, within_one(g, stint_mul(g, x, y)))
 
 /* 1 where size is at most 1, else 0. */
 static stint_value within_one(stint_graph *g, stint_value size)
@@ -27,6 +32,16 @@ static stint_value within_one(stint_graph *g, stint_value size)
     return stint_add_scalar(g, stint_scale(g, sign, 0.5f), 0.5f);
 }
 
+/* 1 above 0, -1 below, 0 at 0. */
+static stint_value direction(stint_graph *g, stint_value x)
+{
+    const stint_shape scalar = stint_shape_make(STINT_F32, 0, NULL);
+    const stint_value zero = sti_op_fill(g, &scalar, 0.0f);
+    return stint_sub(g, stint_less(g, zero, x), stint_less(g, x, zero));
+}
+
+STI_UNARY_GRAD(abs)
+STI_UNARY_GRAD(erf)
 STI_UNARY_GRAD(square)
 STI_UNARY_GRAD(sqrt)
 STI_UNARY_GRAD(reciprocal)
@@ -106,6 +121,14 @@ STI_UNARY_ROW_FLAGS(gelu, "gelu", STI_OP_INPLACE_0 | STI_OP_CHEAP, STI_UNARY_GEL
                     .grad = grad_gelu, .jet = jet_gelu)
 STI_UNARY_ROW(softplus, STI_UNARY_SOFTPLUS, .grad = grad_softplus, .jet = jet_softplus)
 STI_UNARY_ROW(sign, STI_UNARY_SIGN, .grad = grad_sign)
+STI_UNARY_ROW(abs, STI_UNARY_ABS, .grad = grad_abs)
+STI_UNARY_ROW(erf, STI_UNARY_ERF, .grad = grad_erf)
+STI_UNARY_ROW_FLAGS(floor, "floor", STI_OP_INPLACE_0 | STI_OP_NO_GRAD, STI_UNARY_FLOOR,
+                    .grad = NULL)
+STI_UNARY_ROW_FLAGS(ceil, "ceil", STI_OP_INPLACE_0 | STI_OP_NO_GRAD, STI_UNARY_CEIL,
+                    .grad = NULL)
+STI_UNARY_ROW_FLAGS(round, "round", STI_OP_INPLACE_0 | STI_OP_NO_GRAD, STI_UNARY_ROUND,
+                    .grad = NULL)
 
 #define GRAD_ROW(row, kind)                                                      \
     static void run_##row(const sti_call *call)                                  \
@@ -153,3 +176,8 @@ BUILDER(silu)
 BUILDER(gelu)
 BUILDER(softplus)
 BUILDER(sign)
+BUILDER(abs)
+BUILDER(floor)
+BUILDER(ceil)
+BUILDER(round)
+BUILDER(erf)

@@ -92,6 +92,16 @@ static float apply_unary(sti_unary kind, float x)
         return sti_softplus_f32(x);
     case STI_UNARY_SIGN:
         return x >= 0 ? 1.0f : x < 0 ? -1.0f : x;
+    case STI_UNARY_ABS:
+        return x < 0 ? -x : x == 0 ? 0.0f : x;
+    case STI_UNARY_FLOOR:
+        return floorf(x);
+    case STI_UNARY_CEIL:
+        return ceilf(x);
+    case STI_UNARY_ROUND:
+        return nearbyintf(x);
+    case STI_UNARY_ERF:
+        return sti_erf_f32(x);
     case STI_UNARY_COUNT:
         break;
     }
@@ -116,6 +126,16 @@ static float apply(sti_binary kind, float a, float b)
         return a * sti_silu_grad_f32(b);
     case STI_BINARY_GELU_GRAD:
         return a * sti_gelu_grad_f32(b);
+    case STI_BINARY_MAXIMUM:
+        return a != a ? a : b != b ? b : a > b ? a : b;
+    case STI_BINARY_MINIMUM:
+        return a != a ? a : b != b ? b : a < b ? a : b;
+    case STI_BINARY_LESS:
+        return a < b ? 1.0f : 0.0f;
+    case STI_BINARY_LESS_EQUAL:
+        return a <= b ? 1.0f : 0.0f;
+    case STI_BINARY_POWER:
+        return sti_power_f32(a, b);
     case STI_BINARY_COUNT:
         break;
     }

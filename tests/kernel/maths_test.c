@@ -98,6 +98,47 @@ static void errors_are_bounded(void **state)
     }
 }
 
+/* Bounds on the error of erf, absolute, and of powers, in units of the last place. */
+static void erf_and_powers(void **state)
+{
+    uint32_t bits = 12345;
+    double worst = 0, last = 0;
+    (void)state;
+    for (int i = -60000; i <= 60000; i++) {
+        const float x = (float)i * 1e-4f;
+        const double error = fabs((double)sti_erf_f32(x) - erf((double)x));
+        worst = error > worst ? error : worst;
+        assert_true(sti_erf_f32(-x) == -sti_erf_f32(x));
+    }
+    printf("erf      largest error %.3g\n", worst);
+    assert_true(worst <= 2.5e-7);
+    assert_true(sti_erf_f32(INFINITY) == 1.0f && isnan(sti_erf_f32(NAN)));
+    for (int i = 0; i < 200000; i++) {
+        bits = bits * 1664525u + 1013904223u;
+        const float x = ldexpf((float)(bits >> 8) + 1.0f, (int)(bits % 64) - 56);
+        bits = bits * 1664525u + 1013904223u;
+        const float y = (float)(int32_t)bits * 0x1p-27f;
+        const double error =
+            ulp_error((double)sti_power_f32(x, y), pow((double)x, (double)y));
+        last = error > last ? error : last;
+    }
+    printf("power    largest error %.3f ulp\n", last);
+    assert_true(last <= 1.0);
+    static const float base[] = {0.0f,  -0.0f, 1.0f,     -1.0f,     2.0f,
+                                 -2.0f, 0.5f,  INFINITY, -INFINITY, NAN},
+                       exponent[] = {0.0f, 1.0f,  -1.0f,    2.0f,      3.0f, -3.0f,
+                                     0.5f, -0.5f, INFINITY, -INFINITY, NAN};
+    for (size_t i = 0; i < sizeof base / sizeof *base; i++)
+        for (size_t k = 0; k < sizeof exponent / sizeof *exponent; k++) {
+            const float got = sti_power_f32(base[i], exponent[k]),
+                        want = (float)pow((double)base[i], (double)exponent[k]);
+            if (!(got == want && signbit(got) == signbit(want)) &&
+                !(isnan(got) && isnan(want)))
+                fail_msg("%a to the power %a: %a, wanted %a", (double)base[i],
+                         (double)exponent[k], (double)got, (double)want);
+        }
+}
+
 static void special_values(void **state)
 {
     (void)state;
@@ -154,6 +195,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(errors_are_bounded),
         cmocka_unit_test(special_values),
+        cmocka_unit_test(erf_and_powers),
         cmocka_unit_test(kernels_give_the_bits_of_the_scalar_forms),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -67,6 +67,7 @@ struct op_case {
 #include "op/op_cases_bayes.h"
 #include "op/op_cases_clicks.h"
 #include "op/op_cases_distill.h"
+#include "op/op_cases_exchange.h"
 #include "op/op_cases_nn.h"
 #include "op/op_cases_play.h"
 #include "op/op_cases_text.h"
@@ -86,6 +87,7 @@ static const op_case_list op_case_lists[] = {
     {op_cases_bayes, sizeof op_cases_bayes / sizeof *op_cases_bayes},
     {op_cases_distill, sizeof op_cases_distill / sizeof *op_cases_distill},
     {op_cases_clicks, sizeof op_cases_clicks / sizeof *op_cases_clicks},
+    {op_cases_exchange, sizeof op_cases_exchange / sizeof *op_cases_exchange},
     {op_cases_play, sizeof op_cases_play / sizeof *op_cases_play},
 };
 #define OP_CASE_LISTS ((int)(sizeof op_case_lists / sizeof *op_case_lists))

@@ -226,6 +226,11 @@ static const char *const unary_ops[STI_UNARY_COUNT] = {
     [STI_UNARY_GELU] = "gelu",
     [STI_UNARY_SOFTPLUS] = "softplus",
     [STI_UNARY_SIGN] = "sign",
+    [STI_UNARY_ABS] = "abs",
+    [STI_UNARY_FLOOR] = "floor",
+    [STI_UNARY_CEIL] = "ceil",
+    [STI_UNARY_ROUND] = "round",
+    [STI_UNARY_ERF] = "erf",
 };
 static const char *const binary_ops[STI_BINARY_COUNT] = {
     [STI_BINARY_ADD] = "add",
@@ -235,6 +240,11 @@ static const char *const binary_ops[STI_BINARY_COUNT] = {
     [STI_BINARY_EQUAL] = "equal",
     [STI_BINARY_SILU_GRAD] = "silu_grad",
     [STI_BINARY_GELU_GRAD] = "gelu_grad",
+    [STI_BINARY_MAXIMUM] = "maximum",
+    [STI_BINARY_MINIMUM] = "minimum",
+    [STI_BINARY_LESS] = "less",
+    [STI_BINARY_LESS_EQUAL] = "less_equal",
+    [STI_BINARY_POWER] = "power",
 };
 
 enum { KERNEL_N = 257 };

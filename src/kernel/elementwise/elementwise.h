@@ -32,6 +32,11 @@ typedef enum sti_unary {
     STI_UNARY_GELU,     /* tanh form of Hendrycks and Gimpel */
     STI_UNARY_SOFTPLUS, /* log(1 + e^x) */
     STI_UNARY_SIGN,     /* -1 below 0, else 1; NaN stays */
+    STI_UNARY_ABS,
+    STI_UNARY_FLOOR,
+    STI_UNARY_CEIL,
+    STI_UNARY_ROUND, /* halves to even */
+    STI_UNARY_ERF,
     STI_UNARY_COUNT
 } sti_unary;
 
@@ -43,6 +48,11 @@ typedef enum sti_binary {
     STI_BINARY_EQUAL,     /* 1 where a == b, else 0 */
     STI_BINARY_SILU_GRAD, /* a silu'(b) */
     STI_BINARY_GELU_GRAD, /* a gelu'(b) */
+    STI_BINARY_MAXIMUM,   /* NaN where either is */
+    STI_BINARY_MINIMUM,
+    STI_BINARY_LESS, /* 1 where a < b, else 0 */
+    STI_BINARY_LESS_EQUAL,
+    STI_BINARY_POWER, /* a^b, as C's pow */
     STI_BINARY_COUNT
 } sti_binary;
 
@@ -90,6 +100,13 @@ void sti_relu_f32(const sti_team *team, int64_t n, float slope, const float *x,
 /* dx = dy where the bit is set, else slope * dy (+0 for slope 0). dx may be dy. */
 void sti_relu_grad_f32(const sti_team *team, int64_t n, float slope, const float *dy,
                        const uint8_t *bits, float *dx);
+
+/* z[i] = c[i] != 0 ? a[i] : b[i], 4-byte elements of any type; z may be any of them. */
+void sti_select_32(const sti_team *team, int64_t n, const float *c, const void *a,
+                   const void *b, void *z);
+/* Whole numbers to f32, and back, cut towards 0; beyond i32 the nearest, NaN 0. */
+void sti_f32_from_i32(const sti_team *team, int64_t n, const int32_t *x, float *y);
+void sti_i32_from_f32(const sti_team *team, int64_t n, const float *x, int32_t *y);
 
 /* Bytes of packed bits for n elements. */
 static inline int64_t sti_bits_bytes(int64_t n)

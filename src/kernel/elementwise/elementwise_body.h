@@ -38,6 +38,11 @@ UNARY(silu, sti_silu_f32(x[i]))
 UNARY(gelu, sti_gelu_f32(x[i]))
 UNARY(softplus, sti_softplus_f32(x[i]))
 UNARY(sign, x[i] != x[i] ? x[i] : x[i] < 0.0f ? -1.0f : 1.0f)
+UNARY(abs, fabsf(x[i]))
+UNARY(floor, floorf(x[i]))
+UNARY(ceil, ceilf(x[i]))
+UNARY(round, rintf(x[i]))
+UNARY(erf, sti_erf_f32(x[i]))
 
 static void unary_copy(int64_t n, float p, const float *x, float *y)
 {
@@ -112,6 +117,11 @@ BINARY(div, u / v)
 BINARY(equal, u == v ? 1.0f : 0.0f)
 BINARY(silu_grad, u *sti_silu_grad_f32(v))
 BINARY(gelu_grad, u *sti_gelu_grad_f32(v))
+BINARY(maximum, u > v || u != u ? u : v)
+BINARY(minimum, u < v || u != u ? u : v)
+BINARY(less, u < v ? 1.0f : 0.0f)
+BINARY(less_equal, u <= v ? 1.0f : 0.0f)
+BINARY(power, sti_power_f32(u, v))
 
 /* n may be any number here: the last byte gets the bits that there are. */
 static void relu_loop(int64_t n, float slope, const float *x, float *y, uint8_t *bits)
@@ -170,6 +180,11 @@ const sti_elementwise_table TABLE = {
             [STI_UNARY_GELU] = unary_gelu,
             [STI_UNARY_SOFTPLUS] = unary_softplus,
             [STI_UNARY_SIGN] = unary_sign,
+            [STI_UNARY_ABS] = unary_abs,
+            [STI_UNARY_FLOOR] = unary_floor,
+            [STI_UNARY_CEIL] = unary_ceil,
+            [STI_UNARY_ROUND] = unary_round,
+            [STI_UNARY_ERF] = unary_erf,
         },
     .binary =
         {
@@ -180,6 +195,11 @@ const sti_elementwise_table TABLE = {
             [STI_BINARY_EQUAL] = BINARY_ROW(equal),
             [STI_BINARY_SILU_GRAD] = BINARY_ROW(silu_grad),
             [STI_BINARY_GELU_GRAD] = BINARY_ROW(gelu_grad),
+            [STI_BINARY_MAXIMUM] = BINARY_ROW(maximum),
+            [STI_BINARY_MINIMUM] = BINARY_ROW(minimum),
+            [STI_BINARY_LESS] = BINARY_ROW(less),
+            [STI_BINARY_LESS_EQUAL] = BINARY_ROW(less_equal),
+            [STI_BINARY_POWER] = BINARY_ROW(power),
         },
     .relu = relu_loop,
     .relu_grad = relu_grad_loop,

@@ -1,5 +1,6 @@
 /* The parts of the elementary functions that are not worth inlining. */
 #include "kernel/maths/maths.h"
+#include "kernel/maths/smooth.h"
 
 /* 2 / pi, most significant word first. */
 static const uint32_t two_over_pi[8] = {0xa2f9836eu, 0x4e441529u, 0xfc2757d1u,
@@ -35,4 +36,32 @@ float sti_sin_far_f32(float x, uint64_t shift)
         quadrant = 0 - quadrant;
     }
     return sti_sin_reduced(r, quadrant + shift);
+}
+
+/* y is odd: a whole number that leaves a sign. */
+static int is_odd(float y)
+{
+    return fabsf(y) < 0x1p24f && fmodf(fabsf(y), 2.0f) == 1.0f;
+}
+
+float sti_power_f32(float x, float y)
+{
+    if (y == 0.0f || x == 1.0f)
+        return 1.0f;
+    if (x != x || y != y)
+        return NAN;
+    const int negative = signbit(x) && is_odd(y);
+    const float size = fabsf(x);
+    float p;
+    if (size == 0.0f || isinf(size))
+        p = (size == 0.0f) == (y > 0.0f) ? 0.0f : INFINITY;
+    else if (isinf(y))
+        p = size == 1.0f ? 1.0f : (size > 1.0f) == (y > 0.0f) ? INFINITY : 0.0f;
+    else if (x < 0.0f && y != rintf(y))
+        return NAN;
+    else {
+        const double e = (double)y * sti_smooth_log((double)size);
+        p = e > 100.0 ? INFINITY : e < -110.0 ? 0.0f : (float)sti_smooth_exp(e);
+    }
+    return negative ? -p : p;
 }

@@ -241,4 +241,26 @@ static inline float sti_cos_f32(float x)
     return sti_sin_is_far(x) ? sti_sin_far_f32(x, 1) : sti_sin_near_f32(x, 1);
 }
 
+/* erf(x) within 2.5e-7: its series near 0, elsewhere 1 - t exp(P(t) - x^2) with t =
+ * 1 / (1 + |x| / 2) and P a least-squares fit of log(erfc(x) / t) + x^2 from 0.45
+ * to 4.3.
+ */
+static inline float sti_erf_f32(float x)
+{
+    float a = fabsf(x), q = x * x, t = 1.0f / fmaf(0.5f, a, 1.0f);
+    float p = fmaf(0x1.9890b8p-3f, t, -0x1.2e3f00p+0f);
+    p = fmaf(fmaf(fmaf(p, t, 0x1.6ea9a2p+1f), t, -0x1.c168e6p+1f), t, 0x1.15c63ep+1f);
+    p = fmaf(fmaf(fmaf(p, t, -0x1.bb3a08p-1f), t, 0x1.3f3a48p-1f), t, 0x1.eced90p-1f);
+    p = fmaf(p, t, -0x1.4357dap+0f);
+    float far = 1.0f - t * sti_exp_f32(p - q);
+    float s = fmaf(q, 1.0f / 9360.0f, -1.0f / 1320.0f);
+    s = fmaf(fmaf(fmaf(s, q, 1.0f / 216.0f), q, -1.0f / 42.0f), q, 0.1f);
+    s = fmaf(fmaf(s, q, -1.0f / 3.0f), q, 1.0f) * 0x1.20dd76p+0f;
+    float y = a < 0.5f ? x * s : sti_f32_with_sign(a > 4.3f ? 1.0f : far, x);
+    return x != x ? x : y;
+}
+
+/* x^y as C's pow, within a few units in the last place (maths.c). */
+float sti_power_f32(float x, float y);
+
 #endif

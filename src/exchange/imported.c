@@ -1,0 +1,262 @@
+#include "exchange/imported.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/fail.h"
+#include "base/file.h"
+#include "base/finite.h"
+#include "base/shown.h"
+#include "exchange/network_text.h"
+#include "op/op.h"
+#include "pass/pass.h"
+#include "stint/version.h"
+#include "store/model_meta.h"
+#include "store/safetensors.h"
+
+/* ---- writing ---- */
+
+static stint_status make_rows(const sti_exchange_graph *g, sti_tensor_row *rows)
+{
+    for (int64_t i = 0; i < g->tensors; i++) {
+        const sti_exchange_tensor *t = &g->tensor[i];
+        sti_tensor_row *row = &rows[i];
+        *row = (sti_tensor_row){.name = t->name,
+                                .type = t->floats ? STI_TENSOR_F32 : STI_TENSOR_I64,
+                                .rank = t->rank,
+                                .data = t->floats ? (const void *)t->floats : t->words};
+        row->bytes = (size_t)t->count * (t->floats ? sizeof(float) : sizeof(int64_t));
+        for (int k = 0; k < t->rank; k++)
+            row->dim[k] = t->dim[t->order[k]];
+        if (t->floats && sti_first_not_finite(t->floats, t->count) >= 0)
+            sti_log(STINT_LOG_WARNING, "'%.80s' holds numbers that are not finite",
+                    sti_shown(t->name));
+    }
+    return STINT_OK;
+}
+
+stint_status sti_imported_write(const sti_exchange_graph *kept, const char *path)
+{
+    sti_text text = {0};
+    sti_sha256 state;
+    char sha[65];
+    sti_tensor_row *rows = sti_alloc_array(kept->tensors + 1, sizeof *rows, "tensors");
+    stint_status st = rows ? sti_network_text_write(kept, &text) : STINT_E_MEMORY;
+    if (st == STINT_OK)
+        st = make_rows(kept, rows);
+    if (st == STINT_OK) {
+        sti_sha256_init(&state);
+        for (int64_t i = 0; i < kept->tensors; i++)
+            sti_sha256_add(&state, rows[i].data, rows[i].bytes);
+        sti_sha256_hex(&state, sha);
+        const sti_tensor_text texts[] = {{STI_META_VERSION, STINT_VERSION},
+                                         {STI_META_KIND, STI_IMPORTED_KIND},
+                                         {STI_IMPORTED_NETWORK, text.data},
+                                         {STI_META_WEIGHTS, sha}};
+        st = sti_tensor_file_write(path, rows, kept->tensors, texts, 4);
+    }
+    sti_text_fini(&text);
+    sti_free(rows);
+    return st;
+}
+
+/* ---- reading ---- */
+
+bool sti_imported_is(const char *path)
+{
+    sti_tensor_file *file = NULL;
+    if (!sti_path_is_file(path) || sti_tensor_file_open(path, &file) != STINT_OK)
+        return false;
+    const char *kind = sti_tensor_file_text(file, STI_META_KIND);
+    const bool is = kind && strcmp(kind, STI_IMPORTED_KIND) == 0;
+    sti_tensor_file_close(file);
+    return is;
+}
+
+static stint_status read_tensor(const sti_tensor_file *file, sti_exchange_tensor *t,
+                                void **block)
+{
+    const bool floats = sti_exchange_is_float(t->type);
+    const sti_tensor_row *row = sti_tensor_file_find(file, t->name);
+    bool fits = row && row->rank == t->rank &&
+                row->type == (floats ? STI_TENSOR_F32 : STI_TENSOR_I64);
+    for (int i = 0; fits && i < t->rank; i++)
+        fits = row->dim[i] == t->dim[t->order[i]];
+    if (!fits)
+        return sti_fail(STINT_E_INPUT,
+                        "%s: the tensor '%.80s' is missing, or not as its network says",
+                        sti_shown(sti_tensor_file_path(file)), sti_shown(t->name));
+    *block = sti_alloc(row->bytes, "weights");
+    if (!*block)
+        return STINT_E_MEMORY;
+    if (floats)
+        t->floats = *block;
+    else
+        t->words = *block;
+    return row->bytes ? sti_tensor_file_read(file, row, *block) : STINT_OK;
+}
+
+static stint_status read_source(sti_imported *m, const sti_tensor_file *file)
+{
+    const char *kind = sti_tensor_file_text(file, STI_META_KIND);
+    const char *text = sti_tensor_file_text(file, STI_IMPORTED_NETWORK);
+    const char *sha = sti_tensor_file_text(file, STI_META_WEIGHTS);
+    if (!kind || strcmp(kind, STI_IMPORTED_KIND) != 0 || !text)
+        return sti_fail(STINT_E_INPUT, "%s: not an imported network of Stint",
+                        sti_shown(m->path));
+    snprintf(m->weights_sha256, sizeof m->weights_sha256, "%s", sha ? sha : "");
+    stint_status st = sti_network_text_read(text, m->path, &m->source);
+    if (st != STINT_OK)
+        return st;
+    m->blocks = sti_alloc_array(m->source->tensors + 1, sizeof *m->blocks, "weights");
+    if (!m->blocks)
+        return STINT_E_MEMORY;
+    for (int64_t i = 0; i < m->source->tensors && st == STINT_OK; i++)
+        st = read_tensor(file, &m->source->tensor[i], &m->blocks[i]);
+    return st;
+}
+
+/* Shapes that the file says must be those that the nodes make. */
+static stint_status check_outputs(const sti_imported *m)
+{
+    for (int64_t i = 0; i < m->source->outputs; i++) {
+        const sti_exchange_port *said = &m->source->output[i];
+        const sti_lowered_port *made = &m->lowered.output[i];
+        bool same = said->rank == made->shape.rank;
+        for (int k = 0; same && k < said->rank; k++)
+            same = said->dim[k] == made->shape.dim[k];
+        if (!same)
+            return sti_fail(
+                STINT_E_INPUT,
+                "%s: its network makes '%.80s' as %s, which it does not say",
+                sti_shown(m->path), sti_shown(said->name),
+                sti_shape_text(&made->shape));
+    }
+    return STINT_OK;
+}
+
+/* Passes may have put other values in the place of results. */
+static void find_outputs(sti_imported *m)
+{
+    int64_t at = 0;
+    for (int32_t i = 0; i < sti_graph_output_count(m->graph); i++)
+        if (sti_graph_outputs(m->graph)[i].kind == STI_OUTPUT_FETCH &&
+            at < m->lowered.outputs)
+            m->lowered.output[at++].value = sti_graph_outputs(m->graph)[i].value;
+}
+
+static void count_transposes(sti_imported *m)
+{
+    m->transposes = 0;
+    for (int32_t i = 0; i < sti_graph_node_count(m->graph); i++)
+        m->transposes +=
+            strcmp(sti_graph_node(m->graph, i)->op->name, "transpose") == 0;
+}
+
+static stint_status build(sti_imported *m)
+{
+    const sti_lower_options options = {.name = m->path};
+    stint_status st = stint_graph_create(STINT_EVAL, &m->graph);
+    if (st == STINT_OK)
+        st = sti_lower(m->source, &options, m->graph, &m->lowered);
+    if (st == STINT_OK)
+        st = check_outputs(m);
+    if (st == STINT_OK)
+        st = sti_pass_prepare(m->graph);
+    if (st == STINT_OK)
+        st = sti_pass_winograd(m->graph, NULL);
+    if (st == STINT_OK)
+        st = sti_pass_constant(m->graph, NULL);
+    if (st == STINT_OK)
+        st = sti_pass_standard(m->graph);
+    if (st == STINT_OK) {
+        find_outputs(m);
+        count_transposes(m);
+    }
+    return st;
+}
+
+stint_status sti_imported_open(const char *path, sti_imported **m_out)
+{
+    sti_tensor_file *file = NULL;
+    sti_imported *m = sti_alloc(sizeof *m, "imported network");
+    stint_status st = STINT_E_MEMORY;
+    if (!m || !(m->path = sti_strdup(path)))
+        goto out;
+    STI_TRY(sti_tensor_file_open(path, &file));
+    STI_TRY(read_source(m, file));
+    STI_TRY(build(m));
+    *m_out = m;
+    m = NULL;
+out:
+    sti_tensor_file_close(file);
+    sti_imported_close(m);
+    return st;
+}
+
+void sti_imported_close(sti_imported *m)
+{
+    if (!m)
+        return;
+    sti_exec_destroy(m->exec);
+    sti_plan_destroy(m->plan);
+    for (int r = 0; r < STI_REGIONS; r++)
+        sti_free(m->region[r]);
+    sti_lowered_fini(&m->lowered);
+    stint_graph_destroy(m->graph);
+    for (int64_t i = 0; m->blocks && i < m->source->tensors; i++)
+        sti_free(m->blocks[i]);
+    sti_free(m->blocks);
+    sti_exchange_graph_destroy(m->source);
+    sti_free(m->path);
+    sti_free(m);
+}
+
+/* ---- running ---- */
+
+stint_status sti_imported_plan(sti_imported *m, int threads)
+{
+    m->threads = threads;
+    return sti_plan_create(m->graph, threads, &m->plan);
+}
+
+size_t sti_imported_weight_bytes(const sti_imported *m)
+{
+    size_t bytes = 0;
+    for (stint_value v = 0; v < sti_graph_value_count(m->graph); v++)
+        if (sti_graph_value(m->graph, v)->role == STI_ROLE_CONSTANT)
+            bytes += stint_shape_bytes(&sti_graph_value(m->graph, v)->shape);
+    return bytes;
+}
+
+size_t sti_imported_work_bytes(const sti_imported *m)
+{
+    size_t bytes = 0;
+    for (int r = 0; r < STI_REGIONS; r++)
+        bytes += m->plan->region_bytes[r];
+    return bytes;
+}
+
+stint_status sti_imported_begin(sti_imported *m)
+{
+    sti_exec_memory memory = {{NULL}};
+    for (int r = 0; r < STI_REGIONS; r++) {
+        m->region[r] = sti_alloc(m->plan->region_bytes[r], "arena");
+        if (!m->region[r])
+            return STINT_E_MEMORY;
+        memory.region[r] = m->region[r];
+    }
+    return sti_exec_create(m->plan, &memory, &m->exec);
+}
+
+void *sti_imported_data(const sti_imported *m, const sti_lowered_port *port)
+{
+    return sti_exec_address(m->exec, port->value);
+}
+
+void sti_imported_run(sti_imported *m, const sti_team *team)
+{
+    const sti_step step = {0};
+    sti_exec_run(m->exec, team, &step);
+}

@@ -1,0 +1,53 @@
+/* Networks that other programs made: as a model file, and run.
+ *
+ * The file is safetensors. Its metadata say stint.kind "network" and hold the graph as
+ * text (network_text.h); its tensors are the weights, in the order that the run reads
+ * them in. It has no recipe: none describes it. */
+#ifndef STI_EXCHANGE_IMPORTED_H
+#define STI_EXCHANGE_IMPORTED_H
+
+#include "base/team.h"
+#include "exchange/lower.h"
+#include "exec/exec.h"
+
+#define STI_IMPORTED_KIND    "network"
+#define STI_IMPORTED_NETWORK "stint.network"
+
+/* Write what is left of a lowered network. Tensors that hold NaN or infinities are told
+ * of in a warning. */
+stint_status sti_imported_write(const sti_exchange_graph *kept, const char *path);
+
+/* Is it such a file? False for whatever cannot be read, too. */
+bool sti_imported_is(const char *path);
+
+typedef struct sti_imported {
+    char *path;
+    sti_exchange_graph *source; /* as the text says it */
+    void **blocks;              /* tensors' numbers, [source->tensors] */
+    char weights_sha256[65];
+    stint_graph *graph; /* lowered for use, through the passes */
+    sti_lowered lowered;
+    int64_t transposes; /* nodes of the graph that move axes */
+    sti_plan *plan;
+    sti_exec *exec;
+    void *region[STI_REGIONS];
+    int threads;
+} sti_imported;
+
+/* Read, verify and build it for use. STINT_E_INPUT, STINT_E_UNSUPPORTED, STINT_E_IO,
+ * STINT_E_MEMORY. */
+stint_status sti_imported_open(const char *path, sti_imported **m_out);
+void sti_imported_close(sti_imported *m); /* NULL is fine */
+
+/* Fix where every byte of a run lies, for a team of so many threads. */
+stint_status sti_imported_plan(sti_imported *m, int threads);
+/* Bytes of the weights, as they lie in memory, and of all else that a run works in. */
+size_t sti_imported_weight_bytes(const sti_imported *m);
+size_t sti_imported_work_bytes(const sti_imported *m);
+/* Take the memory. Inputs may be filled from here on. */
+stint_status sti_imported_begin(sti_imported *m);
+/* Memory of a port's value, in the type that the graph has it in. */
+void *sti_imported_data(const sti_imported *m, const sti_lowered_port *port);
+void sti_imported_run(sti_imported *m, const sti_team *team);
+
+#endif

@@ -1,0 +1,194 @@
+/* Convolutions. Stint's own have one stride and one padding for both axes and windows
+ * without holes; what ONNX allows beyond that is made of the same operator:
+ *
+ *   paddings that differ     the least of them is the operator's, the rest is padded
+ *   strides that differ      at their greatest common divisor, and of that a slice
+ *   windows with holes       the weights spread out, zeros between them
+ *   one axis of pixels       images of one row
+ */
+#include <inttypes.h>
+#include <string.h>
+
+#include "exchange/window.h"
+
+typedef struct conv_parts {
+    sti_window w;
+    int rank; /* of x in ONNX: 3 or 4 */
+    int64_t groups;
+    stint_value x, weight, bias; /* channels last, two axes of pixels */
+} conv_parts;
+
+/* Axes n, 1, width, c from n, width, c; and width, ci, co likewise. */
+static stint_value with_row(sti_lowering *l, stint_value v, int at)
+{
+    const stint_shape from = stint_value_shape(l->graph, v);
+    stint_shape to = from;
+    to.rank = from.rank + 1;
+    for (int i = to.rank - 1; i >= 0; i--)
+        to.dim[i] = i > at ? from.dim[i - 1] : i == at ? 1 : from.dim[i];
+    return stint_reshape(l->graph, v, &to);
+}
+
+/* Of one axis of pixels, a first one of length 1. */
+static void window_of_row(sti_window *w)
+{
+    w->size[1] = w->size[0];
+    w->stride[1] = w->stride[0]; /* one row has one place for any stride */
+    w->step[1] = w->step[0];
+    w->before[1] = w->before[0];
+    w->after[1] = w->after[0];
+    w->in[1] = w->in[0];
+    w->out[1] = w->out[0];
+    w->size[0] = w->step[0] = w->in[0] = w->out[0] = 1;
+    w->before[0] = w->after[0] = 0;
+    w->axes = 2;
+}
+
+static stint_status read_operands(sti_lowering *l, const sti_exchange_node *n,
+                                  conv_parts *c)
+{
+    sti_lane_value x, w, b;
+    int8_t last[STINT_MAX_RANK], filters[STINT_MAX_RANK];
+    int64_t dim[STINT_MAX_RANK], wdim[STINT_MAX_RANK];
+    stint_status st = sti_lower_lane(l, n, 0, &x);
+    if (st != STINT_OK)
+        return st;
+    c->rank = x.rank;
+    if (x.rank != 3 && x.rank != 4)
+        return sti_lower_refuse(l, STINT_E_UNSUPPORTED,
+                                "of %d axes of pixels; one or two are wanted",
+                                x.rank - 2);
+    sti_order_last(x.rank, last);
+    for (int i = 0; i < x.rank; i++) /* co, ci, pixels -> pixels, ci, co */
+        filters[i] = (int8_t)(i < x.rank - 2 ? i + 2 : x.rank - 1 - i);
+    if ((st = sti_lower_ordered(l, n, 1, x.rank, filters, &w)) != STINT_OK)
+        return st;
+    sti_lane_dims(l, &x, dim);
+    sti_lane_dims(l, &w, wdim);
+    c->x = sti_lane_ordered(l, &x, last);
+    c->weight = w.value;
+    c->bias = STI_NO_INPUT;
+    if (sti_lower_has(n, 2)) {
+        if ((st = sti_lower_lane(l, n, 2, &b)) != STINT_OK)
+            return st;
+        c->bias = b.value;
+    }
+    c->groups = sti_exchange_attr_int(n, "group", 1);
+    if (c->groups < 1 || dim[1] != wdim[1] * c->groups || wdim[0] % c->groups)
+        return sti_lower_refuse(l, STINT_E_INPUT,
+                                "%" PRId64 " channels by weights for %" PRId64
+                                " in %" PRId64 " groups",
+                                dim[1], wdim[1], c->groups);
+    return sti_window_read(l, n, dim, x.rank, wdim + 2, false, &c->w);
+}
+
+static void spread_weights(sti_lowering *l, conv_parts *c)
+{
+    for (int i = 0; i < 2; i++)
+        if (c->w.step[i] > 1 && c->w.size[i] > 1)
+            c->weight = sti_op_pad_axis(l->graph, c->weight, i, 0, c->w.step[i],
+                                        (c->w.size[i] - 1) * c->w.step[i] + 1);
+}
+
+static int64_t common_divisor(int64_t a, int64_t b)
+{
+    while (b) {
+        const int64_t r = a % b;
+        a = b;
+        b = r;
+    }
+    return a;
+}
+
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* The padding that all four sides have stays with the operator. */
+static int64_t pad_rest(sti_lowering *l, conv_parts *c)
+{
+    sti_window *w = &c->w;
+    const int64_t pad =
+        least(least(w->before[0], w->before[1]), least(w->after[0], w->after[1]));
+    for (int i = 0; i < 2; i++)
+        c->x = sti_lower_padded(l, c->x, 1 + i, w->before[i] - pad, w->after[i] - pad,
+                                0.0f);
+    return pad;
+}
+
+/* Of a result at a smaller stride, what the node's own strides would have made. */
+static stint_value sliced(sti_lowering *l, const conv_parts *c, stint_value y,
+                          int64_t stride)
+{
+    for (int i = 0; i < 2; i++) {
+        const int64_t step = c->w.stride[i] / stride;
+        const int64_t have = stint_value_shape(l->graph, y).dim[1 + i];
+        const int64_t end = (c->w.out[i] - 1) * step + 1;
+        if (y >= 0 && (step > 1 || have != c->w.out[i]))
+            y = stint_slice(l->graph, y, 1 + i, 0, end, step);
+    }
+    return y;
+}
+
+stint_status sti_lower_conv(sti_lowering *l, const sti_exchange_node *n)
+{
+    conv_parts c;
+    stint_status st = read_operands(l, n, &c);
+    if (st != STINT_OK)
+        return st;
+    if (c.rank == 3) {
+        c.x = with_row(l, c.x, 1);
+        c.weight = with_row(l, c.weight, 0);
+        window_of_row(&c.w);
+    }
+    spread_weights(l, &c);
+    const int64_t stride = common_divisor(c.w.stride[0], c.w.stride[1]);
+    const int64_t pad = pad_rest(l, &c);
+    const sti_conv2d_attr attr = {
+        .stride = stride, .pad = pad, .groups = c.groups, .has_bias = c.bias >= 0};
+    stint_value y = sti_op_conv(l->graph, c.x, c.weight, c.bias, &attr);
+    y = y < 0 ? y : sliced(l, &c, y, stride);
+    if (y < 0)
+        return sti_graph_status(l->graph);
+    if (c.rank == 3) {
+        const stint_shape s = stint_value_shape(l->graph, y);
+        const stint_shape row = STINT_SHAPE(s.dim[0], s.dim[2], s.dim[3]);
+        y = stint_reshape(l->graph, y, &row);
+    }
+    sti_lane_value out = sti_lane_plain(l, y, STI_EXCHANGE_F32);
+    sti_order_last(c.rank, out.order);
+    return sti_lower_result(l, n, 0, &out, y);
+}
+
+/* ---- batch normalisation of a network in use ---- */
+
+stint_status sti_lower_batch_normalization(sti_lowering *l, const sti_exchange_node *n)
+{
+    sti_lane_value x, v;
+    int8_t last[STINT_MAX_RANK];
+    stint_value in[6];
+    static const int slot[5] = {0, 1, 2, 4, 5}; /* of x, scale, shift, mean, variance */
+    const sti_batch_norm_attr attr = {
+        .epsilon = sti_exchange_attr_float(n, "epsilon", 1e-5f), .eval = 1};
+    stint_status st = sti_lower_lane(l, n, 0, &x);
+    if (st != STINT_OK)
+        return st;
+    if (sti_exchange_attr_int(n, "training_mode", 0))
+        return sti_lower_refuse(l, STINT_E_UNSUPPORTED,
+                                "in training mode; export the network for use");
+    if (x.rank < 2)
+        return sti_lower_refuse(l, STINT_E_INPUT, "wants [n, c, ...]");
+    sti_order_last(x.rank, last);
+    x.value = sti_lane_ordered(l, &x, last);
+    memcpy(x.order, last, sizeof x.order);
+    in[0] = x.value;
+    in[3] = STI_NO_INPUT;
+    for (int i = 1; i < 5; i++) {
+        if ((st = sti_lower_lane(l, n, i, &v)) != STINT_OK)
+            return st;
+        in[slot[i]] = v.value;
+    }
+    return sti_lower_result(l, n, 0, &x,
+                            sti_graph_add(l->graph, &sti_op_batch_norm, &attr, 6, in));
+}
