@@ -15,7 +15,8 @@
  * images, running statistics, rounded weights. An image's answer has the same bits
  * in any batch and on any number of threads.
  *
- * Text comes by stint/generate.h, image files by stint_predict(). */
+ * Text comes by stint/generate.h, image files by stint_predict(). docs/examples has a
+ * whole program, run_buffer.c. */
 #ifndef STINT_RUN_H
 #define STINT_RUN_H
 
