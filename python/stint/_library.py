@@ -45,12 +45,21 @@ class Shape(Structure):
     _fields_ = [("rank", c_int32), ("dtype", c_int), ("dim", c_int64 * 6)]
 
 
+class RotaryScaling(Structure):
+    """stint_rotary_scaling (op.h)"""
+    _fields_ = [("kind", c_int), ("factor", c_float), ("low", c_float),
+                ("high", c_float), ("attention", c_float), ("original", c_float)]
+
+
 class TextModelDesc(Structure):
     """stint_text_model_desc (model.h)"""
     _fields_ = [("vocabulary", c_int64), ("depth", c_int64), ("width", c_int64),
                 ("heads", c_int64), ("kv_heads", c_int64), ("dropout", c_float),
                 ("hidden", c_int64), ("epsilon", c_float), ("rotary_base", c_float),
-                ("head", c_int)]
+                ("head", c_int), ("head_size", c_int64), ("qkv_bias", c_bool),
+                ("proj_bias", c_bool), ("mlp_bias", c_bool), ("qk_norm", c_bool),
+                ("window", c_int64), ("window_from", c_int64),
+                ("rotary_scaling", RotaryScaling)]
 
 
 class ModelFacts(Structure):

@@ -92,7 +92,8 @@ const sti_cli_command sti_cmd_export_hf = {
     .about =
         "MODEL is a text model: a model.safetensors, a run's folder, or a folder in "
         "this very layout. `transformers` loads what is written, as "
-        "GPT2LMHeadModel or LlamaForCausalLM.",
+        "GPT2LMHeadModel, LlamaForCausalLM, or the class of Mistral, Qwen2 or Qwen3 "
+        "that computes the same.",
     .min_operands = 1,
     .max_operands = 1,
     STI_CLI_ARGS(export_rows, export_args),

@@ -99,13 +99,13 @@ static stint_status add_parameter(void *user, const char *name, int64_t runs,
     const int64_t longest = (runs > each ? runs : each) * SLICE;
     if (longest > e->slice_floats)
         e->slice_floats = longest;
-    if (!o.turned || !strstr(name, "c_attn"))
+    if (!e->theirs || !llama || !strstr(name, "c_attn"))
         return add_part(e, &o, 0, 0, each);
-    const int64_t size = m->width / m->heads, keys = m->kv_heads * size;
-    stint_status st = add_part(e, &o, 0, 0, m->width);
+    const int64_t queries = m->heads * m->head_size, keys = m->kv_heads * m->head_size;
+    stint_status st = add_part(e, &o, 0, 0, queries);
     if (st == STINT_OK)
-        st = add_part(e, &o, 1, m->width, keys);
-    return st == STINT_OK ? add_part(e, &o, 2, m->width + keys, keys) : st;
+        st = add_part(e, &o, 1, queries, keys);
+    return st == STINT_OK ? add_part(e, &o, 2, queries + keys, keys) : st;
 }
 
 static bool by_rows(void *user, const char *name)
@@ -186,7 +186,8 @@ static stint_status fill(void *user, const sti_tensor_row *row, sti_writer *writ
         st = e->source.read(e->source.user, o->ours, runs, each, columns ? o->first : 0,
                             columns ? o->count : runs, e->whole);
     }
-    return st == STINT_OK ? sti_writer_add(writer, e->whole, row->bytes) : st;
+    const float *from = e->whole + (is_vector(o->ours) ? o->first : 0);
+    return st == STINT_OK ? sti_writer_add(writer, from, row->bytes) : st;
 }
 
 static void exporter_fini(exporter *e)
@@ -279,6 +280,10 @@ static stint_status check_theirs(const stint_text_model_facts *f)
                         "GPT-2's layout has as many heads of keys as of queries; this "
                         "model shares %" PRId64 " among %" PRId64,
                         f->sizes.kv_heads, f->sizes.heads);
+    if (strcmp(f->family, "llama") == 0 && !sti_hf_config_has_class(&f->sizes))
+        return sti_fail(STINT_E_UNSUPPORTED,
+                        "no family of this layout has this model's biases, normalised "
+                        "heads and windows together");
     return STINT_OK;
 }
 

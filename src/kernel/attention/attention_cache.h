@@ -15,6 +15,7 @@
 typedef struct sti_attention_cache {
     int64_t heads, kv_heads, size;
     int64_t capacity; /* rows, a multiple of 64 */
+    int64_t window;   /* as in attention.h; 0: none */
     float *keys, *values;
 } sti_attention_cache;
 
