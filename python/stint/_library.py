@@ -62,6 +62,12 @@ class TextModelDesc(Structure):
                 ("rotary_scaling", RotaryScaling)]
 
 
+class TokenizerInfo(Structure):
+    """stint_tokenizer_info (text.h)"""
+    _fields_ = [("kind", c_int), ("vocabulary", c_int32), ("hash", c_char_p),
+                ("begin_token", c_int32)]
+
+
 class ModelFacts(Structure):
     """stint_model_facts (store.h)"""
     _fields_ = [("network", c_char_p), ("classes", c_int32),
@@ -281,6 +287,8 @@ _OTHER_CALLS = {
     "stint_text_model_describe": (None, [c_void_p, POINTER(TextModelFacts)]),
     "stint_generator_destroy": (None, [c_void_p]),
     "stint_generator_logits": (POINTER(c_float), [c_void_p]),
+    "stint_tokenizer_most": (c_int64, [c_void_p, c_size_t]),
+    "stint_tokenizer_describe": (POINTER(TokenizerInfo), [c_void_p]),
     "stint_tokenizer_token": (c_void_p, [c_void_p, c_int32, POINTER(c_size_t)]),
     "stint_recipe_destroy": (None, [c_void_p]),
     "stint_plan_fini": (None, [POINTER(PlanResult)]),

@@ -183,10 +183,11 @@ class TextModel(_Handle):
 
     def encode(self, prompt: str) -> np.ndarray:
         """The tokens of a text, int32 [tokens]."""
-        data = prompt.encode()
-        tokens, count = np.empty(max(len(data), 1), np.int32), c_int64()
+        data, count = prompt.encode(), c_int64()
         with self._lock:
-            check(lib.stint_tokenizer_encode(self._tokenizer(), data, len(data),
+            tokenizer = self._tokenizer()
+            tokens = np.empty(lib.stint_tokenizer_most(tokenizer, len(data)) or 1, np.int32)
+            check(lib.stint_tokenizer_encode(tokenizer, data, len(data),
                                              tokens.ctypes.data, byref(count)))
         return tokens[:count.value]
 
@@ -200,9 +201,17 @@ class TextModel(_Handle):
         at = lib.stint_tokenizer_token(self._tokenizer(), int(token), byref(size))
         return ctypes.string_at(at, size.value) if at else b""
 
+    def _begun(self, tokens: np.ndarray) -> np.ndarray:
+        """Behind the token that prompts of this model begin with, if there is one."""
+        with self._lock:
+            begin = lib.stint_tokenizer_describe(self._tokenizer()).contents.begin_token
+        if begin < 0 or (tokens.size and tokens[0] == begin):
+            return tokens
+        return np.concatenate([np.array([begin], np.int32), tokens])
+
     def _prompt(self, prompt: Union[str, Any]) -> np.ndarray:
         if isinstance(prompt, str):
-            return self.encode(prompt)
+            return self._begun(self.encode(prompt))
         if not isinstance(prompt, np.ndarray) and not hasattr(prompt, "__dlpack__"):
             prompt = np.asarray(prompt, np.int32)
         tokens = take_array(prompt, ("int32",), "the prompt's tokens")

@@ -2,6 +2,7 @@
 #include "base/fail.h"
 #include "base/file.h"
 #include "cli/cli.h"
+#include "data/tokenizer.h"
 
 typedef struct export_args {
     const char *out;
@@ -34,8 +35,11 @@ static stint_status answer(sti_cli_call *call, const stint_text_model_facts *f)
                                           ? stint_tokenizer_describe(f->tokenizer)->kind
                                           : STINT_TOKENIZER_BYTE;
     const bool written = kind != STINT_TOKENIZER_BYTE;
+    const bool pair = kind == STINT_TOKENIZER_BPE && f->tokenizer &&
+                      sti_text_scheme_is_plain(&f->tokenizer->scheme);
     sti_cli_say(call, "%s: config.json, model.safetensors%s", args->out,
-                f->tokenizer ? files[kind] : "; no tokeniser, for the model has none");
+                f->tokenizer ? files[pair ? 2 : written]
+                             : "; no tokeniser, for the model has none");
     if (!call->common->json)
         return STINT_OK;
     sti_cli_json_begin(&j, &text);

@@ -8,6 +8,7 @@
 #include "base/fail.h"
 #include "model/model_priv.h"
 #include "model/text_model.h"
+#include "op/op_attention.h"
 
 #define DEVIATION                                                      \
     0.02f /* of all weights; those that end a residual branch get less \
@@ -205,6 +206,14 @@ static stint_status check_extras(const char *name, const stint_text_model_desc *
                         "%s: heads of a size of their own, biases, normalised heads, "
                         "windows and stretched waves are a llama's",
                         name);
+    if (!sti_rotary_scaling_is_sound(&d->rotary_scaling))
+        return sti_fail(
+            STINT_E_INPUT,
+            "%s: rotary positions are stretched by %g, between %g and %g turns "
+            "in %g positions; wanted a factor of 0.001 to 1e6, rising turns "
+            "and positions from 1",
+            name, (double)d->rotary_scaling.factor, (double)d->rotary_scaling.low,
+            (double)d->rotary_scaling.high, (double)d->rotary_scaling.original);
     if (d->head_size < 1 || d->head_size > HEAD_MAX || d->heads > HEADS_MAX ||
         d->window < 0 || d->window_from < 0)
         return sti_fail(STINT_E_INPUT,

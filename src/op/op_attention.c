@@ -211,15 +211,24 @@ static sti_rotary rotary_of(const stint_graph *graph, const sti_node *node)
                         .stretch = sti_rotary_stretch_of(&attr->scaling)};
 }
 
-static bool is_stretch(const stint_rotary_scaling *s)
+/* Bounds within which no angle leaves what an integer of turns can hold. */
+#define FACTOR_LEAST   1e-3f
+#define NUMBER_MOST    1e6f
+#define POSITIONS_MOST 2147483648.0f
+
+bool sti_rotary_scaling_is_sound(const stint_rotary_scaling *s)
 {
     if (s->kind == STINT_ROTARY_PLAIN)
         return true;
-    if ((unsigned)s->kind > STINT_ROTARY_YARN || !(s->factor > 0))
+    if ((unsigned)s->kind > STINT_ROTARY_YARN || !(s->factor >= FACTOR_LEAST) ||
+        !(s->factor <= NUMBER_MOST))
         return false;
-    return s->kind == STINT_ROTARY_LINEAR ||
-           (s->low > 0 && s->high > s->low && s->original >= 1 &&
-            (s->kind != STINT_ROTARY_YARN || s->attention > 0));
+    if (s->kind == STINT_ROTARY_LINEAR)
+        return true;
+    return s->low > 0 && s->high > s->low && s->high <= NUMBER_MOST &&
+           s->original >= 1 && s->original <= POSITIONS_MOST &&
+           (s->kind != STINT_ROTARY_YARN ||
+            (s->attention > 0 && s->attention <= NUMBER_MOST));
 }
 
 static stint_status infer_rotary(const stint_graph *graph, const sti_node *node,
@@ -236,7 +245,7 @@ static stint_status infer_rotary(const stint_graph *graph, const sti_node *node,
                         "rotary: heads of %" PRId64
                         " columns, base %g; wanted an even number and more than 1",
                         attr->size, (double)attr->base);
-    if (!is_stretch(&attr->scaling))
+    if (!sti_rotary_scaling_is_sound(&attr->scaling))
         return sti_fail(
             STINT_E_INPUT,
             "rotary: waves stretched in the way %d by %g, between %g and %g "

@@ -138,8 +138,9 @@ static void read_stretch(config_reader *r, const json_t *rope, stint_rotary_kind
     const json_t *truncate = json_object_get(rope, "truncate");
     if (r->status != STINT_OK)
         return;
-    if (!(factor > 0) || (kind == STINT_ROTARY_LLAMA3 && !(original > 0)) ||
-        !(high > low) || json_is_false(truncate)) {
+    if (!(factor > 0) || original > (double)COUNT_MAX ||
+        (kind == STINT_ROTARY_LLAMA3 && !(original > 0)) || !(high > low) ||
+        json_is_false(truncate)) {
         r->status =
             sti_fail(STINT_E_UNSUPPORTED,
                      "%s: rotary positions are stretched by \"factor\" %g from "

@@ -302,7 +302,8 @@ static stint_status write_config(const stint_text_model_facts *f, const char *pa
     return st;
 }
 
-/* Byte pairs as GPT-2's two files, characters as one; bytes have no form there. */
+/* Byte pairs as GPT-2's two files, characters and all others as one; bytes have no form
+ * there. */
 static stint_status write_tokenizer(const stint_text_model_facts *f, const char *folder)
 {
     const stint_tokenizer *t = f->tokenizer;
@@ -310,9 +311,11 @@ static stint_status write_tokenizer(const stint_text_model_facts *f, const char 
     if (!t || stint_tokenizer_describe(t)->kind == STINT_TOKENIZER_BYTE)
         return STINT_OK;
     snprintf(path, sizeof path, "%s/tokenizer.json", folder);
-    stint_status st = stint_tokenizer_describe(t)->kind == STINT_TOKENIZER_BPE
+    const bool characters = stint_tokenizer_describe(t)->kind == STINT_TOKENIZER_CHAR;
+    stint_status st = characters ? sti_tokenizer_write_char_hf(t, path)
+                      : sti_text_scheme_is_plain(&t->scheme)
                           ? stint_tokenizer_write_gpt2(t, folder)
-                          : sti_tokenizer_write_char_hf(t, path);
+                          : sti_tokenizer_write_hf(t, path);
     snprintf(path, sizeof path, "%s/tokenizer_config.json", folder);
     return st == STINT_OK ? sti_tokenizer_write_config(t, f->end_token, path) : st;
 }
