@@ -104,6 +104,9 @@ typedef struct stint_text_model_desc {
     float rotary_base;
     /* The output's table; zero: as the family has it. */
     stint_text_head head;
+    /* The model's own context where sequences are shorter, as the table of positions
+     * (gpt) is for. 0: that of the sequences. */
+    int64_t positions;
 } stint_text_model_desc;
 
 /** Append a transformer with its loss to graph. Unlike stint_model_build it returns the

@@ -224,10 +224,11 @@ static stint_status finetune_run(sti_cli_call *call)
     return st;
 }
 
-static const char *const flags[] = {"data.path",    "update.tensors", "run.memory",
-                                    "train.epochs", "train.steps",    "train.batch",
-                                    "train.shards", "optimizer.lr",   "train.seed",
-                                    "run.threads",  "run.out",        NULL};
+static const char *const flags[] = {"data.path",   "data.window",  "update.tensors",
+                                    "run.memory",  "train.epochs", "train.steps",
+                                    "train.batch", "train.shards", "optimizer.lr",
+                                    "train.seed",  "run.threads",  "run.out",
+                                    NULL};
 
 /* Parts of PockEngine's idea that are not there; docs/finetune.md names them, too. */
 static const sti_cli_absent absent[] = {
@@ -239,8 +240,6 @@ static const sti_cli_absent absent[] = {
      "LoRA is not there yet; choose what is trained by --what or --tensors"},
     {"--frozen", false, STINT_E_UNSUPPORTED,
      "weights that are not trained stay float32: int8 is not there yet"},
-    {"--window", false, STINT_E_UNSUPPORTED,
-     "windows shorter than the model's context are not there yet"},
     {NULL, false, STINT_OK, NULL}};
 
 const sti_cli_command sti_cmd_finetune = {

@@ -20,6 +20,7 @@ typedef struct sti_data_values {
     const char *tokenizer_path;
     bool nested; /* folders within a class belong to it */
     int sampling;
+    int64_t window; /* tokens of a text that are trained on at once; 0: the context */
     double validation; /* share of a text, or of images without splits */
 } sti_data_values;
 

@@ -381,7 +381,8 @@ static void add_image_facts(const sti_saver *s, sti_meta_texts *t)
 static void add_text_facts(const sti_saver *s, sti_meta_texts *t)
 {
     const sti_network_desc *net = &s->job->inputs.network;
-    sti_meta_add_sizes(t, net->context, &net->text);
+    const int64_t own = net->text.positions;
+    sti_meta_add_sizes(t, own > 0 ? own : net->context, &net->text);
     sti_meta_add(t, STI_META_TEXT_SHA, s->job->inputs.text->text_sha256);
 }
 

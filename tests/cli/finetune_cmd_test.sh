@@ -145,7 +145,7 @@ says err "written over by its own answer"
 run 3 $tune --what last --memory 5M -o none
 run 3 $tune --memory 5M -o none
 says err "it would train 2 tensors, of which the last is fc.bias"
-for flag in "--gains measured" "--rank 8" "--alpha 16" "--frozen int8" "--window 8"; do
+for flag in "--gains measured" "--rank 8" "--alpha 16" "--frozen int8"; do
     # shellcheck disable=SC2086
     run 8 $tune $flag -o none
 done
@@ -175,6 +175,13 @@ run 4 finetune text --data three/train/down/1.png --what bias --batch 2 --shards
 run 2 train base.ini -o none --set update.what=bias
 says err "there is no model that the others come from"
 run 2 train base.ini -o none --start base --set update.what=bias --set prune.sparsity=0.5
+
+# Shorter windows than the context, which the model keeps.
+run 0 finetune text --data words.txt --window 6 --steps 2 --batch 2 --shards 1 -o short -q
+run 0 info short
+says out "context 16"
+run 4 finetune text --data words.txt --window 17 --steps 2 -o none
+run 2 $tune --window 6 -o none
 
 # A folder in Hugging Face's layout.
 run 0 export hf text --out hf

@@ -391,6 +391,34 @@ static void nothing_is_left_below_the_cut(void **state)
     sti_network_fini(&part);
 }
 
+/* A model of a longer context has the loss of its own first positions, to the bit. */
+static void shorter_windows_read_the_first_positions(void **state)
+{
+    (void)state;
+    sti_network_desc desc = text_desc("gpt");
+    sti_network whole, part;
+    runner rw, rp;
+    assert_int_equal(sti_network_build(&desc, STINT_TRAIN, 2, &whole), STINT_OK);
+    desc.text.positions = 3 * desc.context;
+    assert_int_equal(sti_network_build(&desc, STINT_TRAIN, 2, &part), STINT_OK);
+    run(whole.graph, 40, &rw);
+    run(part.graph, 40, &rp);
+    assert_memory_equal(sti_exec_address(rp.exec, part.loss),
+                        sti_exec_address(rw.exec, whole.loss), sizeof(float));
+    const sti_output *a = gradient_of(whole.graph, "wpe.weight");
+    const sti_output *b = gradient_of(part.graph, "wpe.weight");
+    const float *x = sti_exec_address(rp.exec, b->value);
+    const int64_t rows = desc.context * desc.text.width;
+    assert_memory_equal(x, sti_exec_address(rw.exec, a->value),
+                        (size_t)rows * sizeof *x);
+    for (int64_t i = rows; i < 3 * rows; i++)
+        assert_true(x[i] == 0);
+    runner_fini(&rp);
+    runner_fini(&rw);
+    sti_network_fini(&part);
+    sti_network_fini(&whole);
+}
+
 static void an_empty_part_is_refused(void **state)
 {
     (void)state;
@@ -431,6 +459,7 @@ int main(void)
         cmocka_unit_test(gradients_of_tied_tables),
         cmocka_unit_test(gradients_of_a_layer_used_twice),
         cmocka_unit_test(nothing_is_left_below_the_cut),
+        cmocka_unit_test(shorter_windows_read_the_first_positions),
         cmocka_unit_test(an_empty_part_is_refused),
         cmocka_unit_test(memory_runs_out),
     };
