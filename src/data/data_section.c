@@ -112,8 +112,7 @@ static const sti_option rows[] = {
      .default_text = "0",
      AT(window),
      .unit = "TOKENS",
-     .help = "of text: tokens of a sequence, fewer than the model's context, so that a "
-             "step takes less; 0: the context"},
+     .help = "of text: tokens of a sequence, if fewer than model.context; 0: as many"},
     {.name = "validation",
      .type = STI_OPTION_FLOAT,
      STI_OPTION_RANGE(0, 0.9),
