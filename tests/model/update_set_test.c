@@ -207,13 +207,14 @@ static void compare_slice(const stint_graph *g, const sti_output *mine, const fl
                           const float *all)
 {
     const stint_shape shape = stint_value_shape(g, mine->target);
-    const int64_t channels = shape.dim[mine->channel_axis];
+    int64_t channels;
     const double largest = largest_of(all, stint_shape_count(&shape));
     int64_t outer = 1, inner = 1;
     if (mine->channel_count == 0) {
         assert_memory_equal(x, all, stint_shape_bytes(&shape));
         return;
     }
+    channels = shape.dim[mine->channel_axis];
     for (int i = 0; i < shape.rank; i++) {
         outer *= i < mine->channel_axis ? shape.dim[i] : 1;
         inner *= i > mine->channel_axis ? shape.dim[i] : 1;
