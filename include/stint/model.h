@@ -124,6 +124,9 @@ typedef struct stint_text_model_desc {
     int64_t window, window_from;
     /* How waves of rotary positions are stretched (llama). */
     stint_rotary_scaling rotary_scaling;
+    /* The model's own context where sequences are shorter, as the table of positions
+     * (gpt) is for. 0: that of the sequences. */
+    int64_t positions;
 } stint_text_model_desc;
 
 /** Append a transformer with its loss to graph. Unlike stint_model_build it returns the

@@ -19,18 +19,19 @@ typedef struct finetune_args {
 
 #define AT(field) .offset = offsetof(finetune_args, field)
 
-enum { AUTO, SPARSE, FULL, BIAS, LAST };
+enum { AUTO, SPARSE, FULL, BIAS, LAST, LORA };
 
 static const sti_option finetune_rows[] = {
     {.name = "what",
      .type = STI_OPTION_CHOICE,
      .default_text = "auto",
-     .choices = "auto|sparse|full|bias|last",
+     .choices = "auto|sparse|full|bias|last|lora",
      AT(what),
      .flag = true,
      .unit = "WORD",
-     .help = "what is trained; sparse: searched for within --memory and --step-time; "
-             "auto: sparse with either, else full"},
+     .help =
+         "what is trained; sparse: searched for within --memory and --step-time; "
+         "lora: adapters of a text model; auto: sparse with either limit, else full"},
     {.name = "step-time",
      .type = STI_OPTION_TEXT,
      .default_text = "",
@@ -174,7 +175,7 @@ static stint_status answer(sti_cli_call *call, const stint_finetune_result *r)
 /* From --what to the recipe and the search. A list says by itself what is trained. */
 static stint_status choose(sti_cli_call *call, stint_finetune_desc *desc)
 {
-    static const char *const words[] = {"full", "full", "full", "bias", "last"};
+    static const char *const words[] = {"full", "full", "full", "bias", "last", "lora"};
     const finetune_args *args = call->args;
     const bool list = sti_update_section_of(call->recipe)->tensors != NULL;
     const bool limited =
@@ -224,23 +225,17 @@ static stint_status finetune_run(sti_cli_call *call)
     return st;
 }
 
-static const char *const flags[] = {"data.path",    "update.tensors", "run.memory",
-                                    "train.epochs", "train.steps",    "train.batch",
-                                    "train.shards", "optimizer.lr",   "train.seed",
-                                    "run.threads",  "run.out",        NULL};
+static const char *const flags[] = {
+    "data.path",    "data.window",  "update.tensors", "update.rank", "update.alpha",
+    "run.memory",   "train.epochs", "train.steps",    "train.batch", "train.shards",
+    "optimizer.lr", "train.seed",   "run.threads",    "run.out",     NULL};
 
 /* Parts of PockEngine's idea that are not there; docs/finetune.md names them, too. */
 static const sti_cli_absent absent[] = {
     {"--gains", false, STINT_E_UNSUPPORTED,
      "gains are always measured as mean squares of gradients; there is no choice yet"},
-    {"--rank", false, STINT_E_UNSUPPORTED,
-     "LoRA is not there yet; choose what is trained by --what or --tensors"},
-    {"--alpha", false, STINT_E_UNSUPPORTED,
-     "LoRA is not there yet; choose what is trained by --what or --tensors"},
     {"--frozen", false, STINT_E_UNSUPPORTED,
      "weights that are not trained stay float32: int8 is not there yet"},
-    {"--window", false, STINT_E_UNSUPPORTED,
-     "windows shorter than the model's context are not there yet"},
     {NULL, false, STINT_OK, NULL}};
 
 const sti_cli_command sti_cmd_finetune = {
@@ -250,11 +245,10 @@ const sti_cli_command sti_cmd_finetune = {
     .example = "stint finetune runs/a --data photos --what bias --out runs/b\n"
                "stint finetune gpt2 --data notes.txt --tensors 'h.8-11.attn.*' --plan",
     .about =
-        "Network, sizes, tokeniser and normalisation are the model's; other classes "
-        "get a new classifier. What is not trained has no gradient, no optimiser "
-        "state and no saved activations. MODEL is a file, a run, or a folder in "
-        "Hugging Face's layout. The out folder is a run's; its recipe.ini gives "
-        "the same bits by stint train.",
+        "Network, sizes, tokeniser and normalisation are MODEL's, a file, a run or a "
+        "folder in Hugging Face's layout; other classes get a new classifier. What is "
+        "not trained has no gradient and no saved activations. Without options it is 3 "
+        "epochs of batches of 32 (text: 8) at a rate of 0.02 (text: 3e-4).",
     .min_operands = 1,
     .max_operands = 1,
     .recipe = true,

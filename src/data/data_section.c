@@ -106,6 +106,13 @@ static const sti_option rows[] = {
          "of text: a tokeniser that is there, a file of `stint data tokens`, a "
          "folder with GPT-2's vocab.json and merges.txt, or a run or model of text, "
          "whose own it is; nothing is learnt then"},
+    {.name = "window",
+     .type = STI_OPTION_INT,
+     STI_OPTION_RANGE(0, 1 << 24),
+     .default_text = "0",
+     AT(window),
+     .unit = "TOKENS",
+     .help = "of text: tokens of a sequence, if fewer than model.context; 0: as many"},
     {.name = "validation",
      .type = STI_OPTION_FLOAT,
      STI_OPTION_RANGE(0, 0.9),

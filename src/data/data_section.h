@@ -26,6 +26,7 @@ typedef struct sti_data_values {
     const char *tokenizer_path;
     bool nested; /* folders within a class belong to it */
     int sampling;
+    int64_t window; /* tokens of a text that are trained on at once; 0: the context */
     double validation; /* share of a text, of clicks, or of images without splits */
     /* Of clicks (clicks.h). */
     const char *separator, *label, *dense, *categorical, *bags;

@@ -81,6 +81,11 @@ void sti_graph_freeze(stint_graph *graph, stint_value param)
     graph->value[param]->frozen = true;
 }
 
+void sti_graph_set_adapter(stint_graph *graph, stint_value param)
+{
+    graph->value[param]->adapter = true;
+}
+
 void sti_graph_set_spread(stint_graph *graph, stint_value mean, stint_value spread)
 {
     graph->value[mean]->drawn = graph->value[spread]->drawn = true;

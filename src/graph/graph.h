@@ -155,6 +155,9 @@ typedef struct sti_value_row {
     /* ROLE_PARAM that training leaves as it is: no gradient is made of it. It keeps its
      * place among the parameters, where evaluation and model files look for it. */
     bool frozen;
+    /* ROLE_PARAM that a low-rank adapter adds to the network (pass/lora): no model file
+     * has it, weights have its product instead. */
+    bool adapter;
     const void *data; /* ROLE_CONSTANT: 64-byte aligned */
 } sti_value_row;
 
@@ -245,6 +248,7 @@ void sti_graph_sample(stint_graph *graph);
 bool sti_graph_sampled(const stint_graph *graph);
 /* This parameter is not trained; see sti_value_row.frozen. */
 void sti_graph_freeze(stint_graph *graph, stint_value param);
+void sti_graph_set_adapter(stint_graph *graph, stint_value param);
 /* Two parameters are the mean and the spread of one weight. */
 void sti_graph_set_spread(stint_graph *graph, stint_value mean, stint_value spread);
 /* Nodes appended from now on are marked as backward (and get `scope`), until NULL. */

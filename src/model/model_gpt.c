@@ -153,12 +153,20 @@ static stint_value table(const text_model *m, const char *scope, int64_t count,
     return weight;
 }
 
+/* Rows for the positions that there are of a table for as many as the model takes. */
+static stint_value positions(const text_model *m)
+{
+    const int64_t all = m->d.positions > m->context ? m->d.positions : m->context;
+    const stint_value rows = table(m, "wpe", all, false);
+    return all > m->context ? stint_slice(m->g, rows, 0, 0, m->context, 1) : rows;
+}
+
 static stint_value embed(const text_model *m, stint_value tokens, stint_value words)
 {
     const stint_shape rows = STINT_SHAPE(m->rows, m->d.width);
     stint_value x = stint_lookup(m->g, tokens, words);
     if (!m->llama)
-        x = stint_add(m->g, x, table(m, "wpe", m->context, false));
+        x = stint_add(m->g, x, positions(m));
     return dropout(m, stint_reshape(m->g, x, &rows));
 }
 

@@ -249,6 +249,8 @@ static bool is_in_set(const void *user, const sti_value_row *param,
                       sti_train_share *share)
 {
     const sti_update_tensor *t = sti_update_set_find(user, param->name);
+    if (param->adapter)
+        return true;
     if (t)
         *share = (sti_train_share){t->channel, t->count};
     return t != NULL;
@@ -298,6 +300,8 @@ stint_status sti_network_build(const sti_network_desc *desc, stint_mode mode,
                                desc->loss.reference->weight_bits);
     if (st == STINT_OK)
         st = add_bayes(desc, mode, net.graph);
+    if (st == STINT_OK)
+        st = sti_pass_lora(net.graph, &desc->lora);
     if (st == STINT_OK)
         st = sti_pass_prepare(net.graph);
     if (st == STINT_OK && desc->winograd && !desc->bf16)
@@ -391,7 +395,7 @@ int64_t sti_network_parameters(const sti_network *network)
     int64_t count = 0;
     for (int32_t v = 0; v < sti_graph_value_count(network->graph); v++) {
         const sti_value_row *row = sti_graph_value(network->graph, v);
-        if (row->role == STI_ROLE_PARAM)
+        if (row->role == STI_ROLE_PARAM && !row->adapter)
             count += stint_shape_count(&row->shape);
     }
     return count;

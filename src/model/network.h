@@ -56,6 +56,7 @@ typedef struct sti_network_desc {
     bool squares;               /* in training: |gradient|^2 is a metric */
     bool class_weights; /* in training: images count by the input of that name */
     sti_loss_desc loss; /* in training, of images */
+    sti_lora_desc lora; /* of text: adapters beside its products */
     const sti_update_set *update; /* in training: what is trained; NULL: all of it */
     const sti_network_weights *constant; /* EVAL, not bf16; NULL: weights come later */
 } sti_network_desc;

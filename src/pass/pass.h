@@ -106,6 +106,26 @@ stint_status sti_pass_saved_bytes(const stint_graph *graph, size_t *bytes_out);
  */
 stint_status sti_pass_quantise(stint_graph *graph, sti_role role, int bits);
 
+/* ---- low-rank adapters (lora.c) ---- */
+
+#define STI_LORA_A ".lora_a" /* behind the scope of a weight: [k, rank], */
+#define STI_LORA_B ".lora_b" /* [rank, n] */
+
+typedef struct sti_lora_desc {
+    int64_t rank;   /* 0: no adapters */
+    float scale;    /* alpha / rank */
+    bool attention; /* only of weights with a part "attn" in their name */
+} sti_lora_desc;
+
+/* After "LoRA" (arXiv 2106.09685): a dense layer x W + b becomes x W + b + scale
+ * (x A) B, with parameters A, random, and B, zero, whose names are the weight's without
+ * ".weight" and with STI_LORA_A and STI_LORA_B. Before fusion and gradients.
+ * STINT_E_UNSUPPORTED: no layer takes one. */
+stint_status sti_pass_lora(stint_graph *graph, const sti_lora_desc *desc);
+/* The adapters of a weight; false: it has none. */
+bool sti_lora_find(const stint_graph *graph, const char *weight, stint_value *a_out,
+                   stint_value *b_out);
+
 /* ---- weights that are drawn (bayes.c, noise_again.c) ---- */
 
 typedef enum sti_estimator { STI_ESTIMATOR_WEIGHT, STI_ESTIMATOR_LOCAL } sti_estimator;

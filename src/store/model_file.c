@@ -261,7 +261,7 @@ static stint_status load_tensor(void *user, const sti_value_row *value,
     const sti_tensor_row *row = sti_tensor_file_find(f, name);
     if (l->skips && sti_classifier_has(l->skips, value))
         return STINT_OK;
-    if (l->begins && !row && sti_graph_is_spread(value))
+    if (l->begins && !row && (sti_graph_is_spread(value) || value->adapter))
         return STINT_OK;
     if (!row || row->type != STI_TENSOR_F32 || row->rank != value->shape.rank ||
         memcmp(row->dim, value->shape.dim, (size_t)row->rank * sizeof row->dim[0]) != 0)
@@ -372,7 +372,7 @@ static bool fits_into(const sti_network *here, const sti_network *there,
         const sti_value_row *row = sti_graph_value(here->graph, v);
         if ((row->role == STI_ROLE_PARAM || row->role == STI_ROLE_STATE) &&
             !(classifier && sti_classifier_has(classifier, row)) &&
-            !sti_graph_is_spread(row) && !has_value(there->graph, row))
+            !sti_graph_is_spread(row) && !row->adapter && !has_value(there->graph, row))
             return false;
     }
     return true;

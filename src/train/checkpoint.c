@@ -8,6 +8,7 @@
 #include "data/tokenizer.h"
 #include "store/model_file.h"
 #include "train/checkpoint_priv.h"
+#include "train/lora_merge.h"
 #include "train/moments.h"
 #include "train/prune.h"
 
@@ -154,8 +155,8 @@ static stint_status choose_kept(sti_saver *s)
     for (int32_t v = 0; v < sti_graph_value_count(g); v++)
         if (sti_graph_value(g, v)->role == STI_ROLE_PARAM)
             s->frozen[row++] = sti_graph_value(g, v)->frozen;
-    s->kept_count = 0;
     s->any_frozen = false;
+    s->kept_count = 0;
     for (int64_t i = 0; i < s->list.count; i++) {
         const bool frozen = i < s->weights && s->frozen[i];
         s->any_frozen |= frozen;
@@ -163,6 +164,55 @@ static stint_status choose_kept(sti_saver *s)
             s->kept[s->kept_count++] = s->list.rows[i];
     }
     return STINT_OK;
+}
+
+/* Rows of a model file: adapters are in the weights that they are beside. */
+static stint_status choose_out(sti_saver *s)
+{
+    const sti_network *net = &s->job->setup.train;
+    const stint_graph *g = net->graph;
+    const int64_t largest = sti_lora_largest(net);
+    int64_t row = 0;
+    s->out = sti_arena_alloc(s->arena, (size_t)s->model * sizeof *s->out + 1);
+    s->value = sti_arena_alloc(s->arena, (size_t)s->model * sizeof *s->value + 1);
+    if (largest > 0 && !s->merged)
+        s->merged = sti_arena_alloc(s->arena, (size_t)largest * sizeof *s->merged);
+    if (!s->out || !s->value || (largest > 0 && !s->merged))
+        return STINT_E_MEMORY;
+    s->out_count = s->out_weights = 0;
+    for (stint_value v = 0; v < sti_graph_value_count(g); v++) {
+        if (sti_graph_value(g, v)->role != STI_ROLE_PARAM)
+            continue;
+        s->value[s->out_count] = v;
+        if (!sti_graph_value(g, v)->adapter)
+            s->out[s->out_count++] = s->list.rows[row];
+        row++;
+    }
+    s->out_weights = s->out_count + s->weights - row; /* with the states */
+    for (; row < s->model; row++) {
+        s->value[s->out_count] = -1;
+        s->out[s->out_count++] = s->list.rows[row];
+    }
+    return STINT_OK;
+}
+
+/* Where the bytes of a row of the model file are. */
+static const void *out_data(const sti_saver *s, int64_t i)
+{
+    const sti_network *net = &s->job->setup.train;
+    stint_value a, b;
+    if (!s->merged || s->value[i] < 0 ||
+        !sti_lora_find(net->graph, s->out[i].name, &a, &b))
+        return s->out[i].data;
+    sti_lora_merge(net, &s->job->inputs.network.lora, s->value[i], s->engine->params,
+                   s->merged);
+    return s->merged;
+}
+
+static stint_status fill_out(void *user, const sti_tensor_row *row, sti_writer *writer)
+{
+    const sti_saver *s = user;
+    return sti_writer_add(writer, out_data(s, row - s->out), row->bytes);
 }
 
 void sti_saver_frozen_sha256(const sti_saver *s, char hex_out[65])
@@ -193,6 +243,7 @@ static stint_status collect_rows(sti_saver *s)
     collect_exchange(s);
     STI_TRY(collect_state(s));
     STI_TRY(choose_kept(s));
+    STI_TRY(choose_out(s));
 out:
     return st;
 }
@@ -299,7 +350,8 @@ void sti_saver_weights_sha256(const sti_saver *saver, char hex_out[65])
 {
     sti_sha256 state;
     sti_sha256_init(&state);
-    sti_tensor_list_add_sha256(&saver->list, 0, saver->weights, &state);
+    for (int64_t i = 0; i < saver->out_weights; i++)
+        sti_sha256_add(&state, out_data(saver, i), saver->out[i].bytes);
     sti_sha256_hex(&state, hex_out);
 }
 
@@ -396,7 +448,8 @@ static void add_image_facts(const sti_saver *s, sti_meta_texts *t)
 static void add_text_facts(const sti_saver *s, sti_meta_texts *t)
 {
     const sti_network_desc *net = &s->job->inputs.network;
-    sti_meta_add_sizes(t, net->context, &net->text);
+    const int64_t own = net->text.positions;
+    sti_meta_add_sizes(t, own > 0 ? own : net->context, &net->text);
     sti_meta_add(t, STI_META_TEXT_SHA, s->job->inputs.text->text_sha256);
 }
 
@@ -431,8 +484,8 @@ stint_status sti_saver_write_model(sti_saver *s, const sti_position *position,
     sti_meta_add(&t, STI_META_RECIPE, s->recipe_shared);
     sti_saver_weights_sha256(s, sha);
     sti_meta_add(&t, STI_META_WEIGHTS, sha);
-    stint_status st =
-        sti_tensor_file_write(path, s->list.rows, s->model, t.row, t.count);
+    stint_status st = sti_tensor_file_write_made(path, s->out, s->out_count, t.row,
+                                                 t.count, fill_out, s);
     return st == STINT_OK ? st : sti_fail_context(st, "writing the model");
 }
 

@@ -12,8 +12,12 @@ struct sti_saver {
     sti_arena *arena;
     sti_tensor_list list; /* parameters, states, masks, moments, the rest */
     int64_t weights;      /* rows of parameters and states, */
-    int64_t model;        /* of these and masks: a model file, */
-    int64_t tensors;      /* of these and moments; all rows: a checkpoint */
+    sti_tensor_row *out;  /* rows of a model file, without adapters, [out_count] */
+    int64_t out_count, out_weights;
+    stint_value *value; /* [weights]: whose row it is */
+    float *merged;      /* room for the largest weight with adapters; NULL: none */
+    int64_t model;      /* of these and masks: a model file, */
+    int64_t tensors;    /* of these and moments; all rows: a checkpoint */
     /* The rows that a checkpoint holds: parameters that are not trained are the
      * start's, and stay in its file. */
     sti_tensor_row *kept;

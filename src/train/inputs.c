@@ -99,6 +99,23 @@ static stint_status open_text_start(sti_inputs *in)
     return STINT_OK;
 }
 
+/* Shorter sequences than the model takes; its context stays what it is. */
+static stint_status take_window(sti_inputs *in)
+{
+    const int64_t window = sti_data_section_of(in->recipe)->window;
+    sti_network_desc *net = &in->network;
+    if (window > net->context)
+        return sti_fail(STINT_E_INPUT,
+                        "data.window: %" PRId64 " tokens, but the model's context is "
+                        "%" PRId64 "; set it to that or less",
+                        window, net->context);
+    if (window == 0 || window == net->context)
+        return STINT_OK;
+    net->text.positions = net->context;
+    net->context = window;
+    return STINT_OK;
+}
+
 /* What a recipe has no keys for, where the model is of the same family: one that came
  * from elsewhere may have other values than new weights get. */
 static void take_model_facts(sti_inputs *in)
@@ -147,6 +164,9 @@ static stint_status open_text(sti_inputs *in)
         return st;
     if (in->start)
         take_model_facts(in);
+    st = take_window(in);
+    if (st != STINT_OK)
+        return st;
     const int64_t context = in->network.context;
     in->train_count = sti_corpus_train_windows(&text->train, context);
     in->test_count = sti_corpus_test_windows(&text->test, context);

@@ -188,6 +188,9 @@ stint_status sti_inputs_open_models(sti_inputs *in)
     if (in->text) /* its start is there; whether tensors fit is seen when they are read
                    */
         return sti_update_choose(in);
+    if (sti_data_section_of(in->recipe)->window > 0)
+        STI_TRY(sti_fail(STINT_E_USAGE, "data.window: is for models of text; images "
+                                        "have no context to shorten"));
     if (start) {
         STI_TRY(sti_model_open_for("train.start", start, &in->start));
         STI_TRY(check_images(in, in->start, "train.start", start));

@@ -14,6 +14,8 @@
 #include "data/balanced_order.h"
 #include "data/data_section.h"
 #include "infer/evaluate.h"
+#include "train/lora_merge.h"
+#include "train/moments.h"
 #include "train/run_section.h"
 #include "train/shrink_recipe.h"
 
@@ -245,6 +247,10 @@ void sti_memory_account(const sti_setup *setup, const sti_network *train,
     add_compression(setup, train, &sizes, account);
     if (sizes.mask > 0)
         sti_account_add(account, "mask", "a bit a weight: pruned or not", sizes.mask);
+    if (setup->inputs->network.lora.rank > 0)
+        sti_account_add(account, "adapters", "a weight merged, and PEFT's files",
+                        (size_t)sti_lora_largest(train) * sizeof(float) +
+                            sti_moment_bytes(train));
     sti_account_add(account, "gradients", "blocks of the shard tree",
                     sizes.results * (size_t)sizes.slots);
     if (setup->comm)

@@ -9,7 +9,8 @@
  *           parameters, threads, threads_why, lanes, cpu, isa, version, time (unix),
  *           planned_peak_bytes, budget_bytes (0: none),
  *           parts [{name, detail, bytes}, ..] as in stint_plan_result, slowdown,
- *           tensors [{name, form, bytes, held_bytes}, ..] likewise
+ *           tensors [{name, form, bytes, held_bytes}, ..] likewise; where a part is
+ *           trained also trained [{tensor, share, gain (null: not known), bytes}, ..]
  *   resume  step
  *   step    step (counted from 1), loss, accuracy (0..1, both of the training batches
  *           since the last such line), lr, images_per_s, batch (images of that step),

@@ -4,6 +4,7 @@
 STI_REPORT(figures)
 STI_REPORT(curves)
 STI_REPORT(memory)
+STI_REPORT(trained)
 STI_REPORT(forms)
 STI_REPORT(bounds)
 STI_REPORT(classes)

@@ -48,6 +48,12 @@ typedef struct sti_report_tensor {
     double bytes, held;
 } sti_report_tensor;
 
+/* A parameter of the part that is trained. */
+typedef struct sti_report_trained {
+    const char *name;
+    double share, gain, bytes; /* gain NaN: not known */
+} sti_report_trained;
+
 typedef struct sti_report_error {
     int64_t index;
     int32_t label, predicted;
@@ -75,6 +81,8 @@ typedef struct sti_report_run {
     double slowdown_measured;  /* likewise, in an early step */
     sti_report_tensor *tensor; /* [tensors] */
     int tensors;
+    sti_report_trained *trained; /* [trained_count], or NULL: everything is */
+    int trained_count;
     sti_series step, epoch;
     bool step_in_epochs; /* x of `step`, where steps are of unequal size */
     char *recipe;        /* INI text, or NULL */

@@ -106,6 +106,25 @@ static void read_tensors(sti_report_run *run, const json_t *list)
     }
 }
 
+static void read_trained(sti_report_run *run, const json_t *list)
+{
+    const size_t count = json_array_size(list);
+    run->trained_count = 0;
+    if (count == 0 || count > INT32_MAX)
+        return;
+    run->trained = sti_arena_alloc(run->arena, count * sizeof *run->trained);
+    run->trained_count = run->trained ? (int)count : 0;
+    for (int i = 0; i < run->trained_count; i++) {
+        const json_t *row = json_array_get(list, (size_t)i);
+        sti_report_trained *t = &run->trained[i];
+        *t = (sti_report_trained){.name = "", .share = 1, .gain = STI_REPORT_NONE};
+        text(run->arena, row, "tensor", &t->name);
+        real(row, "share", &t->share);
+        real(row, "gain", &t->gain);
+        real(row, "bytes", &t->bytes);
+    }
+}
+
 static void read_start(sti_report_run *run, const json_t *e)
 {
     run->parts = 0;
@@ -136,6 +155,7 @@ static void read_start(sti_report_run *run, const json_t *e)
     real(e, "slowdown", &run->slowdown);
     read_class_names(run, json_object_get(e, "class_names"));
     read_tensors(run, json_object_get(e, "tensors"));
+    read_trained(run, json_object_get(e, "trained"));
     read_parts(run, json_object_get(e, "parts"), false);
 }
 

@@ -170,7 +170,9 @@ static stint_status start_weights(sti_run *run)
         say_new_classifier(run);
     const bool new_spreads =
         in->network.bayes.samples > 0 && in->start->network.bayes.samples == 0;
-    stint_status st = in->new_classifier || new_spreads ? draw_weights(run) : STINT_OK;
+    const bool adapters = in->network.lora.rank > 0;
+    stint_status st =
+        in->new_classifier || new_spreads || adapters ? draw_weights(run) : STINT_OK;
     return st == STINT_OK ? sti_model_start(in->start, &in->network,
                                             &run->job.setup.train, in->new_classifier,
                                             run->engine->params, run->engine->states)

@@ -13,6 +13,7 @@
 #include "model/posterior.h"
 #include "store/model_file.h"
 #include "train/grow_noise.h"
+#include "train/lora_merge.h"
 #include "train/recipe_view.h"
 #include "train/run.h"
 #include "train/select.h"
@@ -152,6 +153,9 @@ static stint_status write_model_and_errors(sti_run *run)
         at.step = at.shrink_step - 1;
     if (st == STINT_OK)
         st = sti_saver_write_model(run->saver, &at, run->model_path);
+    if (st == STINT_OK && run->job.inputs.network.lora.rank > 0)
+        st = sti_lora_write_peft(&run->job.setup.train, &run->job.inputs.network,
+                                 run->engine->params, run->out);
     if (st != STINT_OK || !run->evaluated || !run->job.inputs.train_data)
         return st; /* (answers and mistakes are of images) */
     st = sti_run_section_of(run->recipe)->answers ? write_answers(run) : STINT_OK;

@@ -69,6 +69,31 @@ static void add_tensors(sti_json *json, const stint_plan_result *plan)
     sti_json_end_array(json);
 }
 
+/* Where not everything is trained: what is, and what is kept for it. */
+static void add_trained(sti_json *json, const sti_job *job)
+{
+    const sti_update_set *set = job->inputs.network.update;
+    const stint_graph *g = job->setup.train.graph;
+    if (!set)
+        return;
+    sti_json_begin_array(json, "trained");
+    for (int32_t i = 0; i < sti_graph_output_count(g); i++) {
+        const sti_output *output = &sti_graph_outputs(g)[i];
+        const stint_shape shape = stint_value_shape(g, output->value);
+        const sti_update_tensor *t = sti_update_set_find(set, output->name);
+        if (output->kind != STI_OUTPUT_GRADIENT)
+            continue;
+        sti_json_begin_object(json, NULL);
+        sti_json_text(json, "tensor", output->name);
+        sti_json_float(json, "share", t ? (double)t->share / STI_SHARE_WHOLE : 1);
+        sti_json_float(json, "gain", t ? t->gain : (double)NAN);
+        sti_json_int(json, "bytes",
+                     (int64_t)stint_shape_bytes(&shape) * (1 + job->setup.moments));
+        sti_json_end_object(json);
+    }
+    sti_json_end_array(json);
+}
+
 static void add_text_data(sti_json *json, const sti_job *job)
 {
     const sti_corpus *text = job->inputs.text;
@@ -145,6 +170,7 @@ static void start_line(sti_run_log *log, const sti_job *job)
     sti_json_float(json, "slowdown", job->plan.result.slowdown);
     add_parts(json, &job->plan.result);
     add_tensors(json, &job->plan.result);
+    add_trained(json, job);
     sti_json_end_object(json);
     sti_text_add(&log->line, "\n");
 }

@@ -158,12 +158,29 @@ static stint_status apply_file(sti_inputs *in, const char *path)
     return st;
 }
 
+/* Adapters alone are trained: the set of the network's own parameters is empty. */
+static stint_status adapt(sti_inputs *in, const sti_update_values *update)
+{
+    if (!in->text)
+        return sti_fail(STINT_E_UNSUPPORTED,
+                        "update.what: lora is for models of text; of images choose "
+                        "full, bias, last or tensors");
+    in->network.lora =
+        (sti_lora_desc){.rank = update->rank,
+                        .scale = (float)(update->alpha / (double)update->rank),
+                        .attention = update->attention};
+    in->network.update = &in->update;
+    return STINT_OK;
+}
+
 stint_status sti_update_choose(sti_inputs *in)
 {
     const sti_update_values *update = sti_update_section_of(in->recipe);
     chooser c;
     if (update->what == STI_UPDATE_FULL)
         return STINT_OK;
+    if (update->what == STI_UPDATE_LORA)
+        return adapt(in, update);
     stint_status st = chooser_init(in, &c);
     if (st == STINT_OK)
         st = choose(&c, update, &in->update);

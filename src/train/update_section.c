@@ -13,13 +13,35 @@ static const sti_option rows[] = {
      .type = STI_OPTION_CHOICE,
      STI_OPTION_NO_BOUND,
      .default_text = "full",
-     .choices = "full|last|bias|tensors",
+     .choices = "full|last|bias|tensors|lora",
      AT(what),
      .unit = "WORD",
-     .help = "parameters of train.start that are trained: all, the classifier (of text "
-             "the head or, where it shares the table of tokens, the last "
-             "normalisation), that and every bias, or those of update.tensors; of the "
-             "rest no gradient is made and nothing is kept"},
+     .help =
+         "parameters of train.start that are trained: all, the classifier (of text "
+         "the head or, where it shares the table of tokens, the last "
+         "normalisation), that and every bias, those of update.tensors, or low-rank "
+         "adapters of a text model; of the rest no gradient is made and nothing is "
+         "kept"},
+    {.name = "rank",
+     .type = STI_OPTION_INT,
+     STI_OPTION_RANGE(1, 4096),
+     .default_text = "8",
+     AT(rank),
+     .unit = "N",
+     .help = "of what = lora: columns of an adapter"},
+    {.name = "alpha",
+     .type = STI_OPTION_FLOAT,
+     STI_OPTION_RANGE(1e-6, 1e6),
+     .default_text = "16",
+     AT(alpha),
+     .unit = "NUMBER",
+     .help = "of what = lora: an adapter's product is multiplied by alpha / rank"},
+    {.name = "attention",
+     .type = STI_OPTION_BOOL,
+     STI_OPTION_NO_BOUND,
+     .default_text = "true",
+     AT(attention),
+     .help = "of what = lora: adapters beside the products of attention alone"},
     {.name = "tensors",
      .type = STI_OPTION_TEXT,
      STI_OPTION_NO_BOUND,

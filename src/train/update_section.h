@@ -7,13 +7,17 @@
 
 enum {
     STI_UPDATE_FULL,
-    STI_UPDATE_LAST,   /* the classifier, or a text model's head */
-    STI_UPDATE_BIAS,   /* these, and every bias */
-    STI_UPDATE_TENSORS /* a list */
+    STI_UPDATE_LAST,    /* the classifier, or a text model's head */
+    STI_UPDATE_BIAS,    /* these, and every bias */
+    STI_UPDATE_TENSORS, /* a list */
+    STI_UPDATE_LORA     /* adapters beside what stays as it is */
 };
 
 typedef struct sti_update_values {
     int what;
+    int64_t rank;      /* of STI_UPDATE_LORA, and */
+    double alpha;      /* what its product is scaled by, over the rank */
+    bool attention;    /* adapters beside attention's products only */
     const char *gains; /* a gains.json, which chooses channels of shares; NULL: norms */
     const char *tensors; /* of STI_UPDATE_TENSORS: see model/update_set.h; NULL: none */
 } sti_update_values;

@@ -207,13 +207,14 @@ static void compare_slice(const stint_graph *g, const sti_output *mine, const fl
                           const float *all)
 {
     const stint_shape shape = stint_value_shape(g, mine->target);
-    const int64_t channels = shape.dim[mine->channel_axis];
+    int64_t channels;
     const double largest = largest_of(all, stint_shape_count(&shape));
     int64_t outer = 1, inner = 1;
     if (mine->channel_count == 0) {
         assert_memory_equal(x, all, stint_shape_bytes(&shape));
         return;
     }
+    channels = shape.dim[mine->channel_axis];
     for (int i = 0; i < shape.rank; i++) {
         outer *= i < mine->channel_axis ? shape.dim[i] : 1;
         inner *= i > mine->channel_axis ? shape.dim[i] : 1;
@@ -391,6 +392,124 @@ static void nothing_is_left_below_the_cut(void **state)
     sti_network_fini(&part);
 }
 
+static stint_value find_value(const stint_graph *g, const char *name)
+{
+    for (stint_value v = 0; v < sti_graph_value_count(g); v++) {
+        const char *own = sti_graph_value(g, v)->name;
+        if (own && strcmp(own, name) == 0)
+            return v;
+    }
+    return -1;
+}
+
+/* Numbers into the adapters, and W + scale A B in double into the plain network. */
+static void merge_into(const sti_network *plain, const runner *rp,
+                       const sti_network *net, const runner *rn, float scale,
+                       int64_t rank)
+{
+    for (stint_value v = 0; v < sti_graph_value_count(plain->graph); v++) {
+        const sti_value_row *row = sti_graph_value(plain->graph, v);
+        stint_value va, vb;
+        if (row->role != STI_ROLE_PARAM ||
+            !sti_lora_find(net->graph, row->name, &va, &vb))
+            continue;
+        assert_true(find_value(net->graph, row->name) >= 0);
+        const int64_t k = row->shape.dim[0], n = row->shape.dim[1];
+        const float *a = sti_exec_address(rn->exec, va);
+        float *b = sti_exec_address(rn->exec, vb), *w = sti_exec_address(rp->exec, v);
+        for (int64_t i = 0; i < rank * n; i++)
+            b[i] = 0.3f * number(row->name, 100000 + i);
+        for (int64_t i = 0; i < k; i++)
+            for (int64_t j = 0; j < n; j++) {
+                double sum = (double)w[i * n + j];
+                for (int64_t r = 0; r < rank; r++)
+                    sum +=
+                        (double)scale * (double)a[i * rank + r] * (double)b[r * n + j];
+                w[i * n + j] = (float)sum;
+            }
+    }
+}
+
+/* An adapter that is zero changes no bit of the loss, its own gradients alone are made,
+ * and with numbers in it the network is that of the merged weights. */
+static void adapters_are_beside_the_weights(void **state)
+{
+    (void)state;
+    static const char *const families[] = {"gpt", "llama"};
+    for (int f = 0; f < 2; f++) {
+        sti_network_desc desc = text_desc(families[f]);
+        const sti_update_set none = {.count = 0};
+        sti_network plain, net;
+        runner rp, rn;
+        assert_int_equal(sti_network_build(&desc, STINT_EVAL, 2, &plain), STINT_OK);
+        desc.lora = (sti_lora_desc){.rank = 3, .scale = 0.5f};
+        desc.update = &none;
+        assert_int_equal(sti_network_build(&desc, STINT_TRAIN, 2, &net), STINT_OK);
+        assert_int_equal(sti_network_parameters(&net), sti_network_parameters(&plain));
+        run(plain.graph, 40, &rp);
+        runner_init(&rn, net.graph, 1);
+        fill_leaves(&rn, net.graph, 40);
+        int adapters = 0;
+        for (stint_value v = 0; v < sti_graph_value_count(net.graph); v++) {
+            const sti_value_row *row = sti_graph_value(net.graph, v);
+            adapters += row->adapter;
+            if (row->adapter && strstr(row->name, STI_LORA_B))
+                memset(sti_exec_address(rn.exec, v), 0, stint_shape_bytes(&row->shape));
+        }
+        sti_exec_run(rn.exec, &sti_team_serial, &(sti_step){.seed = 1});
+        const float zero = *(const float *)sti_exec_address(rn.exec, net.loss);
+        const float want = *(const float *)sti_exec_address(rp.exec, plain.loss);
+        assert_true(zero == want);
+        assert_int_equal(adapters, 2 * 3 * (f == 0 ? 4 : 5));
+        for (int32_t i = 0; i < sti_graph_output_count(net.graph); i++) {
+            const sti_output *o = &sti_graph_outputs(net.graph)[i];
+            if (o->kind == STI_OUTPUT_GRADIENT)
+                assert_true(sti_graph_value(net.graph, o->target)->adapter);
+        }
+        fill_leaves(&rp, plain.graph, 40); /* a run may write over its inputs */
+        fill_leaves(&rn, net.graph, 40);
+        merge_into(&plain, &rp, &net, &rn, desc.lora.scale, 3);
+        sti_exec_run(rp.exec, &sti_team_serial, &(sti_step){.seed = 1});
+        sti_exec_run(rn.exec, &sti_team_serial, &(sti_step){.seed = 1});
+        const double a = (double)*(const float *)sti_exec_address(rn.exec, net.loss);
+        const double b = (double)*(const float *)sti_exec_address(rp.exec, plain.loss);
+        assert_true(fabs(a - (double)want) > 1e-4);
+        assert_true(fabs(a - b) < 1e-5 * fabs(b));
+        runner_fini(&rn);
+        runner_fini(&rp);
+        sti_network_fini(&net);
+        sti_network_fini(&plain);
+    }
+}
+
+/* A model of a longer context has the loss of its own first positions, to the bit. */
+static void shorter_windows_read_the_first_positions(void **state)
+{
+    (void)state;
+    sti_network_desc desc = text_desc("gpt");
+    sti_network whole, part;
+    runner rw, rp;
+    assert_int_equal(sti_network_build(&desc, STINT_TRAIN, 2, &whole), STINT_OK);
+    desc.text.positions = 3 * desc.context;
+    assert_int_equal(sti_network_build(&desc, STINT_TRAIN, 2, &part), STINT_OK);
+    run(whole.graph, 40, &rw);
+    run(part.graph, 40, &rp);
+    assert_memory_equal(sti_exec_address(rp.exec, part.loss),
+                        sti_exec_address(rw.exec, whole.loss), sizeof(float));
+    const sti_output *a = gradient_of(whole.graph, "wpe.weight");
+    const sti_output *b = gradient_of(part.graph, "wpe.weight");
+    const float *x = sti_exec_address(rp.exec, b->value);
+    const int64_t rows = desc.context * desc.text.width;
+    assert_memory_equal(x, sti_exec_address(rw.exec, a->value),
+                        (size_t)rows * sizeof *x);
+    for (int64_t i = rows; i < 3 * rows; i++)
+        assert_true(x[i] == 0);
+    runner_fini(&rp);
+    runner_fini(&rw);
+    sti_network_fini(&part);
+    sti_network_fini(&whole);
+}
+
 static void an_empty_part_is_refused(void **state)
 {
     (void)state;
@@ -431,6 +550,8 @@ int main(void)
         cmocka_unit_test(gradients_of_tied_tables),
         cmocka_unit_test(gradients_of_a_layer_used_twice),
         cmocka_unit_test(nothing_is_left_below_the_cut),
+        cmocka_unit_test(adapters_are_beside_the_weights),
+        cmocka_unit_test(shorter_windows_read_the_first_positions),
         cmocka_unit_test(an_empty_part_is_refused),
         cmocka_unit_test(memory_runs_out),
     };
