@@ -173,7 +173,8 @@ typedef enum stint_embed_split {
 
 /** How to judge, or use, a model. */
 typedef struct stint_embed_eval_desc {
-    /* Text of the format that the model was trained on; NULL: the very data. */
+    /* Text of the format that the model was trained on, or the very file of ranks.
+     * Required. */
     const char *data;
     stint_embed_split split;
     /* Memory for rows; 0: all rows, but at most 1 GiB. Threads; 0: every CPU. */

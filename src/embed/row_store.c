@@ -38,8 +38,7 @@ static int64_t entries_of(const sti_row_store_desc *d)
     return slots_of(d) == 0 ? 1 : d->entries > least ? d->entries : least;
 }
 
-sti_cache_desc sti_row_store_cache(const sti_row_store_desc *d,
-                                   const sti_row_course *c)
+sti_cache_desc sti_row_store_cache(const sti_row_store_desc *d, const sti_row_course *c)
 {
     return (sti_cache_desc){.policy = d->policy,
                             .rows = d->layout.rows,
@@ -55,7 +54,7 @@ sti_cache_desc sti_row_store_cache(const sti_row_store_desc *d,
                             .user = c ? c->user : NULL};
 }
 
-static size_t fixed_bytes(const sti_row_store_desc *d)
+size_t sti_row_store_fixed_bytes(const sti_row_store_desc *d)
 {
     const size_t ring = (size_t)sti_row_batch_bytes(d->most) + 12 * (size_t)d->most;
     return (size_t)(d->depth + 1) * ring + 8 * (size_t)d->most +
@@ -66,7 +65,7 @@ static size_t fixed_bytes(const sti_row_store_desc *d)
 size_t sti_row_store_bytes(const sti_row_store_desc *d)
 {
     const sti_cache_desc cache = sti_row_store_cache(d, NULL);
-    return fixed_bytes(d) + sti_cache_flow_bytes(&cache) +
+    return sti_row_store_fixed_bytes(d) + sti_cache_flow_bytes(&cache) +
            (size_t)(cache.hot + cache.slots) * (size_t)(d->layout.record_bytes) +
            (size_t)cache.slots * sizeof(sti_cache_place) + (size_t)cache.hot / 8;
 }
@@ -121,11 +120,11 @@ static stint_status open_file(sti_row_store *s)
     }
     return sti_paged_file_open(
         &(sti_paged_file_desc){.path = path,
-                              .page_bytes = s->desc.layout.page_bytes,
-                              .pages = s->desc.layout.pages,
-                              .writes = !s->desc.read_only,
-                              .create = !s->desc.resume && !s->desc.read_only,
-                              .mapped = s->desc.io == STI_ASYNC_MMAP},
+                               .page_bytes = s->desc.layout.page_bytes,
+                               .pages = s->desc.layout.pages,
+                               .writes = !s->desc.read_only,
+                               .create = !s->desc.resume && !s->desc.read_only,
+                               .mapped = s->desc.io == STI_ASYNC_MMAP},
         &s->file);
 }
 

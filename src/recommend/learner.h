@@ -91,6 +91,10 @@ stint_status sti_learner_plan_misses(const sti_learner *learner,
                                      const sti_row_store_desc *rows, int64_t first,
                                      int64_t batches, int64_t *missed_out);
 
+/* The fewest rows in memory that batches [first, batches) can be run with. */
+stint_status sti_learner_least_rows(const sti_learner *learner, int64_t first,
+                                    int64_t batches, int64_t *rows_out);
+
 /* SHA-256 of the dense part and all rows' weights; the rows must be flushed. */
 stint_status sti_learner_sha256(sti_learner *learner, char hex_out[65]);
 
