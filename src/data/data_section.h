@@ -27,7 +27,7 @@ typedef struct sti_data_values {
     bool nested; /* folders within a class belong to it */
     int sampling;
     double validation; /* share of a text, of clicks, or of images without splits */
-    /* Of clicks (clicks.h). */
+    /* Columns and ids of clicks (clicks.h). */
     const char *separator, *label, *dense, *categorical, *bags;
     int64_t min_count, hash;
 } sti_data_values;

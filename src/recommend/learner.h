@@ -45,7 +45,7 @@ typedef struct sti_learner {
     float *row_scratch;     /* [threads][width] */
     int threads;
     sti_team team;
-    /* Of the batch at hand. */
+    /* The batch at hand. */
     const sti_feed_slot *now;
     const sti_row_batch *by_row;
     float *const *row;
