@@ -10,19 +10,19 @@
  *
  * Text is read once and leaves a file of samples in which ids are ranks by frequency.
  * The dense part of the model is trained as any graph (stint/session.h); rows of the
- * table stand beside it, in pages of a file, and those of the batches at hand in memory.
- * run.memory bounds the whole process, embedding.cache the rows alone. What is in
- * memory, which policy chose it, how pages are read, threads, lanes, ranks and a resume
- * change no bit of the result: one record counts, and its gradients are summed in the
- * order of the batch.
+ * table stand beside it, in pages of a file, and those of the batches at hand in
+ * memory. run.memory bounds the whole process, embedding.cache the rows alone. What is
+ * in memory, which policy chose it, how pages are read, threads, lanes, ranks and a
+ * resume change no bit of the result: one record counts, and its gradients are summed
+ * in the order of the batch.
  *
  * The folder of a run holds model.safetensors (dense weights, recipe), embeddings/ (the
  * rows, their ids, and journals of old pages), log.jsonl, recipe.ini, report.html and
  * checkpoints/. Model file and embeddings/ together are the model.
  *
  * Calls block. stint_stop() (stint/stop.h) ends a training after the step under way,
- * with its checkpoint saved. One training runs at a time in a process; two on one folder
- * of rows are refused. */
+ * with its checkpoint saved. One training runs at a time in a process; two on one
+ * folder of rows are refused. */
 #ifndef STINT_EMBED_H
 #define STINT_EMBED_H
 
@@ -48,11 +48,13 @@ typedef struct stint_embed_progress {
     int64_t step, steps;
     /* Samples a second so far, and the loss of the last step. */
     double examples_per_s, loss;
-    /* Of the rows that batches had, the share that was in memory already. */
+    /* Share of the rows that batches had that was in memory already; rows that a batch
+     * has several times count once. */
     double hit_ratio;
     /* Resident memory now; 0: not known. */
     size_t rss_bytes;
-    /* Estimate of what is left. */
+    /* Estimate of what is left, from the mean time of a step so far; the evaluation at
+     * the end is not in it. */
     double seconds_left;
 } stint_embed_progress;
 
@@ -62,12 +64,15 @@ typedef void stint_embed_progress_fn(void *user, const stint_embed_progress *pro
 
 /** How to train. All zero is the usual. */
 typedef struct stint_embed_desc {
-    /* As in stint_train_desc. */
+    /* Go on from the newest sound checkpoint of the folder: rows are taken back to it.
+     * Replace a run that is there. Without either a folder that holds one is refused.
+     */
     bool resume, force;
-    /* May be NULL. */
+    /* Called between steps; may be NULL. */
     stint_embed_progress_fn *progress;
     /* Called once with the plan of a run that is about to begin; may be NULL. */
     void (*planned)(void *user, const stint_plan_result *plan);
+    /* Passed on to both. */
     void *user;
     /* Ranks that share the shards out; NULL: this process alone. Borrowed. */
     stint_net *net;
@@ -88,7 +93,7 @@ typedef struct stint_embed_scores {
 /** What a training came to. It is a plain value, with nothing to free; `stint train
  * --json` prints it. */
 typedef struct stint_embed_result {
-    /* Of the test part, at the end. */
+    /* Answers on the test part, at the end. */
     stint_embed_scores test;
     /* Mean loss of the last steps (100 at most). */
     double train_loss;
@@ -97,23 +102,29 @@ typedef struct stint_embed_result {
     /* Rows of the table, bytes of one with its optimiser's state, and of all on disk;
      * rows in memory. */
     int64_t rows, row_bytes, table_bytes, cache_rows;
-    /* Different rows that batches had; of these not in memory, and as planned; rows that
-     * gave way, and of those changed. Of this process. */
-    int64_t rows_touched, rows_missed, rows_missed_planned, rows_given, rows_given_dirty;
+    /* Different rows that batches had; of these not in memory, and as planned; rows
+     * that gave way, and of those changed. Of this process. */
+    int64_t rows_touched, rows_missed, rows_missed_planned, rows_given,
+        rows_given_dirty;
     /* Pages read and written, the size of one, bytes of journals and of the dense
      * parts' checkpoints. */
     int64_t pages_read, pages_written, page_bytes, checkpoint_bytes;
-    /* Seconds that steps waited for rows. */
+    /* Seconds that steps waited for rows; the rest of the reading went on beside
+     * them. */
     double waited_s;
     /* Announced beforehand, and measured at the end. */
     size_t planned_peak_bytes, peak_rss_bytes;
-    /* What the recipe came to. */
+    /* Threads; shards that ran side by side; processes. */
     int threads, lanes, ranks;
+    /* What the recipe and the data came to: batches done, samples of one and its parts,
+     * trained values of the dense part, samples there are and those trained on. */
     int64_t steps, batch, shards, parameters, samples, train_samples;
+    /* The recipe's train.seed. */
     uint64_t seed;
     /* How pages went: "uring", "threads" or "mmap". */
     char io[16];
-    /* SHA-256 of the dense weights and all rows; runs with one value learned the same. */
+    /* SHA-256 of the dense weights and all rows; runs with one value learned the same.
+     */
     char weights_sha256[65];
     /* The folder, absolute. */
     char out[1024];
@@ -121,11 +132,11 @@ typedef struct stint_embed_result {
 
 /** Train a recommendation model as the recipe says.
  *
- * STINT_E_USAGE: the recipe is not sound, or not that of the run to resume; STINT_E_INPUT:
- * the data (file, line and column are named), or rows of other data; STINT_E_BUDGET: it
- * does not fit run.memory, or a batch has more rows than fit beside it; STINT_E_FAILED:
- * the loss is not finite; STINT_E_IO: a disk that is full leaves the last checkpoint
- * sound; STINT_E_INTERRUPTED, _TERMINATED after stint_stop(). */
+ * STINT_E_USAGE: the recipe is not sound, or not that of the run to resume;
+ * STINT_E_INPUT: the data (file, line and column are named), or rows of other data;
+ * STINT_E_BUDGET: it does not fit run.memory, or a batch has more rows than fit beside
+ * it; STINT_E_FAILED: the loss is not finite; STINT_E_IO: a disk that is full leaves
+ * the last checkpoint sound; STINT_E_INTERRUPTED, _TERMINATED after stint_stop(). */
 STINT_API stint_status stint_embed_train(const stint_recipe *recipe,
                                          const stint_embed_desc *desc,
                                          stint_embed_result *result_out);
@@ -146,6 +157,7 @@ typedef struct stint_embed_plan {
     stint_plan_result memory;
     /* As in a result; rows that the run's batches will miss. */
     int64_t rows, row_bytes, table_bytes, cache_rows, cache_bytes, rows_missed;
+    /* Likewise: batches of the run, samples of one, all there are, those trained on. */
     int64_t steps, batch, samples, train_samples;
     /* Seconds of a step, as planned, and of its dense part, as measured. */
     double step_s, dense_step_s;
@@ -158,8 +170,8 @@ typedef struct stint_embed_plan {
 } stint_embed_plan;
 
 /** Plan a training: the order of the batches is run through the policy, some steps are
- * made for their time, and the disk is asked how fast it is. Errors as above; a plan that
- * does not fit is STINT_OK with memory.fits false. */
+ * made for their time, and the disk is asked how fast it is. Errors as above; a plan
+ * that does not fit is STINT_OK with memory.fits false. */
 STINT_API stint_status stint_embed_plan_of(const stint_recipe *recipe,
                                            stint_embed_plan *plan_out);
 
@@ -173,8 +185,10 @@ typedef enum stint_embed_split {
 
 /** How to judge, or use, a model. */
 typedef struct stint_embed_eval_desc {
-    /* Text of the format that the model was trained on; NULL: the very data. */
+    /* Text of the format that the model was trained on, or the very file of ranks.
+     * Required. */
     const char *data;
+    /* Which samples of it. */
     stint_embed_split split;
     /* Memory for rows; 0: all rows, but at most 1 GiB. Threads; 0: every CPU. */
     size_t cache_bytes;
@@ -189,9 +203,10 @@ typedef struct stint_embed_eval_desc {
     void *user;
 } stint_embed_eval_desc;
 
-/** Run a model (a run's folder, or its model file beside embeddings/) over data. Rows are
- * opened for reading alone: any number of processes may do so at once. STINT_E_INPUT: no
- * such model, or data of other columns; STINT_E_IO; STINT_E_MEMORY. */
+/** Run a model (a run's folder, or its model file beside embeddings/) over data. Rows
+ * are opened for reading alone: any number of processes may do so at once.
+ * STINT_E_INPUT: no such model, or data of other columns; STINT_E_IO; STINT_E_MEMORY.
+ */
 STINT_API stint_status stint_embed_eval(const char *model,
                                         const stint_embed_eval_desc *desc,
                                         stint_embed_scores *scores_out);
@@ -200,11 +215,11 @@ STINT_API stint_status stint_embed_eval(const char *model,
  * where it cannot be read. */
 STINT_API bool stint_embed_is_run(const char *path);
 
-/** Write a model's rows with their ids to a safetensors file, as they stream by: tensors
- * "embeddings" [rows, width] f32, "field" [rows] i32, "id_start" [rows + 1] i64 and "ids"
- * [bytes] u8, where the id of row r is the bytes from id_start[r] on; the row of rare and
- * unseen ids of a field has an empty id and the field -1 - field. Fields' names are in
- * the metadata. STINT_E_INPUT, STINT_E_IO, STINT_E_MEMORY. */
+/** Write a model's rows with their ids to a safetensors file, as they stream by:
+ * tensors "embeddings" [rows, width] f32, "field" [rows] i32, "id_start" [rows + 1] i64
+ * and "ids" [bytes] u8, where the id of row r is the bytes from id_start[r] on; the row
+ * of rare and unseen ids of a field has an empty id and the field -1 - field. Fields'
+ * names are in the metadata. STINT_E_INPUT, STINT_E_IO, STINT_E_MEMORY. */
 STINT_API stint_status stint_embed_export(const char *model, const char *path);
 
 /** Write report.html of such a run anew, from its log. STINT_E_INPUT: no such run;

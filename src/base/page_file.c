@@ -66,12 +66,13 @@ static stint_status map(const sti_paged_file_desc *d, sti_paged_file *file)
     return STINT_OK;
 }
 
-stint_status sti_paged_file_open(const sti_paged_file_desc *desc, sti_paged_file *file_out)
+stint_status sti_paged_file_open(const sti_paged_file_desc *desc,
+                                 sti_paged_file *file_out)
 {
     sti_paged_file file = {.fd = -1,
-                          .path = sti_strdup(desc->path),
-                          .page_bytes = desc->page_bytes,
-                          .pages = desc->pages};
+                           .path = sti_strdup(desc->path),
+                           .page_bytes = desc->page_bytes,
+                           .pages = desc->pages};
     stint_status st = file.path ? open_file(desc, &file) : STINT_E_MEMORY;
     if (st == STINT_OK)
         st = fit(desc, &file);

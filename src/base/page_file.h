@@ -39,7 +39,7 @@ typedef struct sti_paged_file_desc {
 /* STINT_E_INPUT: it is shorter than its pages; STINT_E_IO. Where O_DIRECT is refused
  * the log says so, and the file is read through the page cache. */
 stint_status sti_paged_file_open(const sti_paged_file_desc *desc,
-                                sti_paged_file *file_out);
+                                 sti_paged_file *file_out);
 void sti_paged_file_close(sti_paged_file *file); /* also of a zeroed one */
 /* All that was written is on the disk. */
 stint_status sti_paged_file_sync(const sti_paged_file *file);

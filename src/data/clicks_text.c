@@ -225,7 +225,8 @@ static stint_status take_feature(sti_click_text *t, const char *at, const char *
     double value;
     const char *id = at, *colon = memchr(at, ':', (size_t)(end - at));
     if (ffm) {
-        if (!colon || !sti_digits_read(at, colon, STI_CLICKS_COLUMNS - 1, &field))
+        if (!colon || !memchr(colon + 1, ':', (size_t)(end - colon - 1)) ||
+            !sti_digits_read(at, colon, STI_CLICKS_COLUMNS - 1, &field))
             return fault(t, "", at, end,
                          "field:index:value was wanted, the field below 4096");
         id = colon + 1;

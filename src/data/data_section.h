@@ -28,7 +28,7 @@ typedef struct sti_data_values {
     int sampling;
     int64_t window; /* tokens of a text that are trained on at once; 0: the context */
     double validation; /* share of a text, of clicks, or of images without splits */
-    /* Of clicks (clicks.h). */
+    /* Columns and ids of clicks (clicks.h). */
     const char *separator, *label, *dense, *categorical, *bags;
     int64_t min_count, hash;
 } sti_data_values;

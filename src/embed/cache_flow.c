@@ -62,8 +62,7 @@ static stint_status too_small(const sti_cache_flow *flow, int64_t batch)
 {
     return sti_fail(STINT_E_BUDGET,
                     "batch %" PRId64 ": the rows of it and of the batches under way do "
-                    "not fit the %" PRId64 " rows that are kept in memory; give more "
-                    "--memory, or less train.batch or embedding.prefetch",
+                    "not fit the %" PRId64 " rows that are kept in memory",
                     batch, flow->desc.hot + flow->desc.slots);
 }
 

@@ -30,12 +30,12 @@ typedef struct sti_cache_flow {
     sti_cache_index index;
     sti_cache_window window;
     uint32_t *look; /* [most], of a batch further on */
-    /* Of the last batch that was prepared: rows to be read; dirty ones that lost their
+    /* What the last prepared batch came to: rows to be read; dirty ones that lost their
      * slots to them. */
     sti_cache_place *missed, *evicted;
     int64_t missed_count, evicted_count;
-    /* Of all batches so far: different rows, of these not there, that gave way, and of
-     * those dirty. */
+    /* Sums over all batches so far: different rows, of these not there, that gave way,
+     * and of those dirty. */
     int64_t touched, missed_all, given, given_dirty;
 } sti_cache_flow;
 

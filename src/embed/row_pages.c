@@ -100,11 +100,13 @@ stint_status sti_row_pages_read(sti_row_store *s, const sti_cache_place *places,
 /* ---- writing ---- */
 
 /* Old bytes of the pages on the stage, before they are overwritten for the first time
- * since the checkpoint. */
+ * since the checkpoint. Before the first one there is nothing to go back to. */
 static stint_status keep_old(sti_row_store *s, int64_t pages)
 {
     bool any = false;
     stint_status st = STINT_OK;
+    if (s->journal.generation == 0)
+        return STINT_OK;
     for (int64_t k = 0; k < pages && st == STINT_OK; k++) {
         if (sti_row_journal_holds(&s->journal, s->page[k]))
             continue;

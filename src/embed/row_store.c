@@ -38,8 +38,7 @@ static int64_t entries_of(const sti_row_store_desc *d)
     return slots_of(d) == 0 ? 1 : d->entries > least ? d->entries : least;
 }
 
-sti_cache_desc sti_row_store_cache(const sti_row_store_desc *d,
-                                   const sti_row_course *c)
+sti_cache_desc sti_row_store_cache(const sti_row_store_desc *d, const sti_row_course *c)
 {
     return (sti_cache_desc){.policy = d->policy,
                             .rows = d->layout.rows,
@@ -55,7 +54,7 @@ sti_cache_desc sti_row_store_cache(const sti_row_store_desc *d,
                             .user = c ? c->user : NULL};
 }
 
-static size_t fixed_bytes(const sti_row_store_desc *d)
+size_t sti_row_store_fixed_bytes(const sti_row_store_desc *d)
 {
     const size_t ring = (size_t)sti_row_batch_bytes(d->most) + 12 * (size_t)d->most;
     return (size_t)(d->depth + 1) * ring + 8 * (size_t)d->most +
@@ -66,7 +65,7 @@ static size_t fixed_bytes(const sti_row_store_desc *d)
 size_t sti_row_store_bytes(const sti_row_store_desc *d)
 {
     const sti_cache_desc cache = sti_row_store_cache(d, NULL);
-    return fixed_bytes(d) + sti_cache_flow_bytes(&cache) +
+    return sti_row_store_fixed_bytes(d) + sti_cache_flow_bytes(&cache) +
            (size_t)(cache.hot + cache.slots) * (size_t)(d->layout.record_bytes) +
            (size_t)cache.slots * sizeof(sti_cache_place) + (size_t)cache.hot / 8;
 }
@@ -108,25 +107,42 @@ static stint_status lock_folder(sti_row_store *s)
     return STINT_OK;
 }
 
-static stint_status open_file(sti_row_store *s)
+static stint_status open_pages(sti_row_store *s, int64_t pages)
 {
     char path[1200];
     snprintf(path, sizeof path, "%.1000s/rows.bin", s->folder);
-    if (!s->desc.resume && !s->desc.read_only) {
-        if (unlink(path) != 0 && errno != ENOENT)
-            return sti_fail_errno("%s: cannot be removed", path);
-        const stint_status st = sti_row_journal_remove_all(s->folder);
-        if (st != STINT_OK)
-            return st;
-    }
     return sti_paged_file_open(
         &(sti_paged_file_desc){.path = path,
-                              .page_bytes = s->desc.layout.page_bytes,
-                              .pages = s->desc.layout.pages,
-                              .writes = !s->desc.read_only,
-                              .create = !s->desc.resume && !s->desc.read_only,
-                              .mapped = s->desc.io == STI_ASYNC_MMAP},
+                               .page_bytes = s->desc.layout.page_bytes,
+                               .pages = pages,
+                               .writes = !s->desc.read_only,
+                               .create = !s->desc.resume && !s->desc.read_only,
+                               .mapped = s->desc.io == STI_ASYNC_MMAP},
         &s->file);
+}
+
+static stint_status begin_file(sti_row_store *s)
+{
+    char path[1200];
+    snprintf(path, sizeof path, "%.1000s/rows.bin", s->folder);
+    if (unlink(path) != 0 && errno != ENOENT)
+        return sti_fail_errno("%s: cannot be removed", path);
+    stint_status st = sti_row_journal_remove_all(s->folder);
+    if (st == STINT_OK)
+        st = open_pages(s, s->desc.layout.pages);
+    return st == STINT_OK ? sti_row_pages_head(s, true) : st;
+}
+
+/* What the table is comes before how long it is: another table is not one cut short. */
+static stint_status open_file(sti_row_store *s)
+{
+    if (!s->desc.resume && !s->desc.read_only)
+        return begin_file(s);
+    stint_status st = open_pages(s, 1);
+    if (st == STINT_OK)
+        st = sti_row_pages_head(s, false);
+    sti_paged_file_close(&s->file);
+    return st == STINT_OK ? open_pages(s, s->desc.layout.pages) : st;
 }
 
 static stint_status make_ring(sti_row_store *s)
@@ -188,11 +204,9 @@ stint_status sti_row_store_open(const sti_row_store_desc *desc,
     if (st == STINT_OK)
         st = make_memory(s);
     if (st == STINT_OK)
-        st = open_file(s);
-    if (st == STINT_OK)
         st = sti_async_create(desc->io, STI_ASYNC_DEPTH, &s->io);
     if (st == STINT_OK)
-        st = sti_row_pages_head(s, !desc->resume && !desc->read_only);
+        st = open_file(s);
     if (st == STINT_OK)
         st = sti_row_journal_init(&s->journal, s->folder, desc->layout.page_bytes,
                                   desc->layout.pages);

@@ -59,6 +59,8 @@ typedef struct sti_row_store sti_row_store;
 
 /* Bytes in memory of a store. */
 size_t sti_row_store_bytes(const sti_row_store_desc *desc);
+/* That part of them that is not for rows: pages and batches on their way. */
+size_t sti_row_store_fixed_bytes(const sti_row_store_desc *desc);
 /* Rows of such a store that fit into `bytes`; 0: not even those of the batches under
  * way. */
 int64_t sti_row_store_fit(const sti_row_store_desc *desc, size_t bytes);

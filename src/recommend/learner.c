@@ -344,11 +344,11 @@ static stint_status size_cache(sti_learner *l, const sti_learner_desc *d)
         l->plan.smallest_bytes ? l->plan.smallest_bytes : l->plan.peak_bytes;
     if (room == 0 && budget == 0)
         return STINT_OK;
-    /* What grows with the total: the reserve. */
+    const size_t fixed = sti_row_store_fixed_bytes(&l->rows);
     const size_t left = budget > l->dense_bytes ? budget - l->dense_bytes : 0;
-    if (room == 0)
-        room = left - left / 256;
-    l->rows.entries = (int64_t)(room / 8 / 16);
+    /* What grows with the total is the reserve. */
+    room = room > 0 ? room + fixed : left - left / 256;
+    l->rows.entries = room > fixed ? (int64_t)((room - fixed) / 8 / 16) : 0;
     l->rows.cached = sti_row_store_fit(&l->rows, room);
     return STINT_OK;
 }
@@ -433,6 +433,27 @@ out:
     sti_feed_fini(&near);
     sti_feed_fini(&far);
     return st;
+}
+
+stint_status sti_learner_least_rows(const sti_learner *l, int64_t first,
+                                    int64_t batches, int64_t *rows_out)
+{
+    sti_row_store_desc d = l->rows;
+    int64_t low = 1, high = l->clicks.rows, missed;
+    d.policy = STI_CACHE_LRU; /* whether rows fit is the same for all, and it looks at
+                                 nothing beforehand */
+    while (low < high) {
+        d.cached = low + (high - low) / 2;
+        const stint_status st = sti_learner_plan_misses(l, &d, first, batches, &missed);
+        if (st == STINT_OK)
+            high = d.cached;
+        else if (st == STINT_E_BUDGET)
+            low = d.cached + 1;
+        else
+            return st;
+    }
+    *rows_out = low;
+    return STINT_OK;
 }
 
 /* ---- all weights ---- */

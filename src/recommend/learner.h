@@ -45,7 +45,7 @@ typedef struct sti_learner {
     float *row_scratch;     /* [threads][width] */
     int threads;
     sti_team team;
-    /* Of the batch at hand. */
+    /* The batch at hand. */
     const sti_feed_slot *now;
     const sti_row_batch *by_row;
     float *const *row;
@@ -90,6 +90,10 @@ stint_status sti_learner_step(sti_learner *learner);
 stint_status sti_learner_plan_misses(const sti_learner *learner,
                                      const sti_row_store_desc *rows, int64_t first,
                                      int64_t batches, int64_t *missed_out);
+
+/* The fewest rows in memory that batches [first, batches) can be run with. */
+stint_status sti_learner_least_rows(const sti_learner *learner, int64_t first,
+                                    int64_t batches, int64_t *rows_out);
 
 /* SHA-256 of the dense part and all rows' weights; the rows must be flushed. */
 stint_status sti_learner_sha256(sti_learner *learner, char hex_out[65]);

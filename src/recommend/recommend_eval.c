@@ -5,7 +5,6 @@
 #include "base/fail.h"
 #include "base/file.h"
 #include "base/team.h"
-#include "data/data_section.h"
 #include "recommend/recipe_clicks.h"
 #include "recommend/recommend.h"
 #include "store/safetensors.h"
@@ -27,10 +26,14 @@ typedef struct evaluation {
  * ids are looked up in the model's. */
 static stint_status open_data(evaluation *e, const stint_embed_eval_desc *d)
 {
-    const char *path = d->data ? d->data : sti_data_section_of(e->model.recipe)->path;
+    const char *path = d->data;
     sti_clicks_counted counted;
     sti_clicks_desc desc;
     stint_status st;
+    if (!path)
+        return sti_fail(STINT_E_USAGE,
+                        "say which clicks: --data FILE; a model does not "
+                        "keep where those are that it was trained on");
     if (sti_clicks_is_ranks(path)) {
         STI_TRY(sti_clicks_open(path, &e->clicks));
         if (strcmp(e->clicks.sha256, e->model.ids.sha256) != 0)

@@ -136,32 +136,16 @@ static stint_status draw_curve(const sti_learner *l, stint_embed_plan *p)
 }
 
 /* The least that the run can be given: what is beside the rows, and rows for the
- * batches under way, which are those of the largest ones in a row. */
+ * batches under way. */
 static stint_status find_smallest(sti_learner *l, stint_embed_plan *p)
 {
     sti_row_store_desc d = l->rows;
-    int64_t low = 1, high = l->clicks.rows;
-    const int64_t most = (d.depth + 1) * d.most;
     if (l->clicks.fields == 0)
         return STINT_OK;
-    if (most * 2 < high)
-        high = most * 2;
-    while (low < high) {
-        int64_t missed;
-        d.cached = low + (high - low) / 2;
-        const stint_status st =
-            sti_learner_plan_misses(l, &d, 0, epoch_steps(l), &missed);
-        if (st == STINT_OK)
-            high = d.cached;
-        else if (st == STINT_E_BUDGET)
-            low = d.cached + 1;
-        else
-            return st;
-    }
-    d.cached = low;
+    const stint_status st = sti_learner_least_rows(l, 0, epoch_steps(l), &d.cached);
     const size_t rows = sti_row_store_bytes(&d);
     p->memory.smallest_bytes = l->dense_bytes + rows + rows / 128;
-    return STINT_OK;
+    return st;
 }
 
 static void fill_plan(sti_learner *l, stint_embed_plan *p)

@@ -11,6 +11,7 @@
 #include "base/fail.h"
 #include "base/file.h"
 #include "base/stop.h"
+#include "base/units.h"
 #include "model/model_section.h"
 #include "recommend/recipe_clicks.h"
 #include "recommend/recommend.h"
@@ -68,15 +69,32 @@ static stint_status begin_files(sti_recommend *r, bool resumes)
     return st;
 }
 
+/* The batches under way have more rows than fit: say what would do. */
+static stint_status explain(const sti_recommend *r, int64_t step)
+{
+    const sti_learner *l = &r->learner;
+    sti_row_store_desc d = l->rows;
+    char why[512], least[48];
+    snprintf(why, sizeof why, "%s", stint_last_error());
+    const stint_status st = sti_learner_least_rows(l, step, l->steps, &d.cached);
+    if (st != STINT_OK)
+        return st;
+    const size_t rows = sti_row_store_bytes(&d);
+    snprintf(least, sizeof least, "%s",
+             sti_bytes_text(rows - sti_row_store_fixed_bytes(&d)));
+    return sti_fail(STINT_E_BUDGET,
+                    "%s; the least that would do is %" PRId64
+                    " rows, embedding.cache = %s, or --memory %zu",
+                    why, d.cached, least, l->dense_bytes + rows + rows / 128);
+}
+
 /* The rows that the run's batches will miss: the very course, without rows. */
 static stint_status plan_misses(sti_recommend *r, int64_t step)
 {
     const sti_learner *l = &r->learner;
-    int64_t missed = 0;
     const stint_status st =
-        sti_learner_plan_misses(l, &l->rows, step, l->steps, &missed);
-    r->planned_missed = missed;
-    return st;
+        sti_learner_plan_misses(l, &l->rows, step, l->steps, &r->planned_missed);
+    return st == STINT_E_BUDGET ? explain(r, step) : st;
 }
 
 static stint_status open_learner(sti_recommend *r, bool resumes)

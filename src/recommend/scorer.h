@@ -14,7 +14,7 @@ typedef struct sti_scorer {
     float *probability; /* [batch] */
     float *logit;       /* [samples], of those asked for */
     uint8_t *label;
-    /* Of the batch at hand. */
+    /* The batch at hand. */
     int64_t first; /* its first sample */
     const sti_feed_slot *now;
     const sti_row_batch *by_row;

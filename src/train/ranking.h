@@ -15,8 +15,8 @@ typedef struct sti_ranking {
     double calibration; /* mean p over the share of positives; NaN: there are none */
 } sti_ranking;
 
-/* Of logits [count] against labels of 0 and 1; sums are taken in double, in the order
- * of the samples. STINT_E_MEMORY: it takes 16 bytes a sample. */
+/* Judge logits [count] against labels of 0 and 1; sums are taken in double, in the
+ * order of the samples. STINT_E_MEMORY: it takes 16 bytes a sample. */
 stint_status sti_rank_scores(const float *logit, const uint8_t *label, int64_t count,
                              sti_ranking *out);
 /* Bytes that it takes. */

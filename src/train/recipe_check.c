@@ -122,8 +122,9 @@ static void check_data(const stint_recipe *recipe, sti_complaints *list)
         sti_complain(list, "data.format: %s is of clicks; dlrm learns from them",
                      sti_recipe_format(recipe));
     if (v.train->order != STI_ORDER_SHUFFLE)
-        sti_complain(list, "train.order: is of clicks; %s learns in another order each "
-                           "epoch",
+        sti_complain(list,
+                     "train.order: is of clicks; %s learns in another order each "
+                     "epoch",
                      sti_recipe_network(recipe));
     const bool text = stint_model_is_text(sti_recipe_network(recipe));
     const bool field = stint_model_is_field(sti_recipe_network(recipe));

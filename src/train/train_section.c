@@ -184,8 +184,9 @@ static const sti_option rows[] = {
      .choices = "shuffle|file",
      AT(order),
      .unit = "HOW",
-     .help = "of clicks: samples in another random order each epoch, or as the file has "
-             "them, which is that of time"},
+     .help =
+         "of clicks: samples in another random order each epoch, or as the file has "
+         "them, which is that of time"},
     {.name = "time",
      .type = STI_OPTION_TIME,
      STI_OPTION_NO_BOUND,

@@ -111,10 +111,43 @@ static void test_shuffle_is_fair(void **state)
     assert_int_equal(orders, 6);
 }
 
+/* Every size is a permutation, of its own for each seed and epoch; and long ones are
+ * mixed: a hundred places in a row go to places far apart. */
+static void test_permute(void **state)
+{
+    uint8_t seen[700];
+    (void)state;
+    for (int64_t n = 1; n <= 700; n += 1 + n / 9) {
+        memset(seen, 0, sizeof seen);
+        for (int64_t i = 0; i < n; i++) {
+            const int64_t to = sti_permute(9, STI_STREAM_ORDER, 3, n, i);
+            assert_true(to >= 0 && to < n && !seen[to]);
+            seen[to] = 1;
+        }
+    }
+    int same_epoch = 0, same_seed = 0;
+    double apart = 0;
+    for (int64_t i = 0; i < 600; i++) {
+        const int64_t to = sti_permute(9, STI_STREAM_ORDER, 3, 600, i);
+        same_epoch += to == sti_permute(9, STI_STREAM_ORDER, 4, 600, i);
+        same_seed += to == sti_permute(10, STI_STREAM_ORDER, 3, 600, i);
+    }
+    assert_true(same_epoch < 12 && same_seed < 12);
+    const int64_t n = 39291954;
+    for (int64_t i = 0; i < 4000; i++) {
+        const int64_t a = sti_permute(1, STI_STREAM_ORDER, 0, n, i);
+        const int64_t b = sti_permute(1, STI_STREAM_ORDER, 0, n, i + 1);
+        assert_true(a >= 0 && a < n);
+        apart += (double)(a < b ? b - a : a - b) / (double)n;
+    }
+    assert_true(apart / 4000 > 0.31 && apart / 4000 < 0.36); /* a third at random */
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_philox_known_answers),
+        cmocka_unit_test(test_permute),
         cmocka_unit_test(test_streams),
         cmocka_unit_test(test_uniform),
         cmocka_unit_test(test_shuffle),
