@@ -26,7 +26,7 @@ static int by_latency(const void *pa, const void *pb)
     return (a->latency_s > b->latency_s) - (a->latency_s < b->latency_s);
 }
 
-/* Of sorted queries. */
+/* The queries are sorted. */
 static double share_of(const sti_answer_time *q, int64_t count, double share)
 {
     return q[(int64_t)(share * (double)(count - 1))].latency_s;

@@ -111,7 +111,7 @@ static size_t keep_text(char *bytes, size_t each, size_t count, void *user)
     return each * count;
 }
 
-/* Of an answer its beginning in time, and its last bytes. */
+/* When an answer begins, and its last bytes, are kept. */
 static size_t watch_text(char *bytes, size_t each, size_t count, void *user)
 {
     lane *l = user;

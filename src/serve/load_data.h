@@ -16,7 +16,7 @@ typedef struct sti_load_data {
     int64_t count;
 } sti_load_data;
 
-/* Of texts: a file with a prompt a line. Of images: a file, or a folder of files in the
+/* A file with a prompt a line (texts), or an image file, or a folder of files in the
  * order of their names. All of it is kept in memory, 256 MiB at most. STINT_E_INPUT:
  * there is none, or too much. */
 stint_status sti_load_data_read(const char *path, bool texts, sti_load_data *data_out);
