@@ -22,7 +22,7 @@ static const name_pair whole_names[] = {
     {"wte.weight", "token_embd.weight"},  {"wpe.weight", "position_embd.weight"},
     {"ln_f.scale", "output_norm.weight"}, {"ln_f.shift", "output_norm.bias"},
     {"lm_head.weight", "output.weight"},  {NULL, NULL}};
-/* Of a block, without the word behind the last dot. */
+/* Names within a block, without the word behind the last dot. */
 static const name_pair block_names[] = {{"ln_1", "attn_norm"},
                                         {"ln_2", "ffn_norm"},
                                         {"attn.c_proj", "attn_output"},
