@@ -7,24 +7,33 @@
 
 #include "data/tokenizer.h"
 
-/* Encode the text into room for as many tokens as bytes; they must decode to it. False:
- * it has characters that the tokeniser does not. */
+/* Encode the text into the room that is asked for; where nothing is normalised the
+ * tokens must decode to it. False: it has characters that the tokeniser does not. */
 static inline bool fuzz_round_trip(const stint_tokenizer *t, const char *text,
-                                   size_t n_bytes, int32_t *tokens)
+                                   size_t n_bytes)
 {
     int64_t count;
     size_t at = 0;
-    if (stint_tokenizer_encode(t, text, n_bytes, tokens, &count) != STINT_OK)
+    const int64_t most = stint_tokenizer_most(t, n_bytes);
+    int32_t *tokens = malloc((size_t)most * sizeof *tokens);
+    if (stint_tokenizer_encode(t, text, n_bytes, tokens, &count) != STINT_OK) {
+        free(tokens);
         return false;
+    }
+    if (count > most)
+        abort();
+    const bool exact = sti_text_scheme_is_by_words(&t->scheme);
     for (int64_t i = 0; i < count; i++) {
         size_t length;
         const char *bytes = stint_tokenizer_token(t, tokens[i], &length);
-        if (!bytes || length > n_bytes - at || memcmp(text + at, bytes, length) != 0)
+        if (!bytes ||
+            (exact && (length > n_bytes - at || memcmp(text + at, bytes, length) != 0)))
             abort();
-        at += length;
+        at += exact ? length : 0;
     }
-    if (at != n_bytes)
+    if (exact && at != n_bytes)
         abort();
+    free(tokens);
     return true;
 }
 

@@ -49,6 +49,7 @@ PUBLIC = {
     "store": "store",
     "infer": "infer",
     "generate": "infer",
+    "run": "infer",
     "recipe": "base",
     "trust": "trust",
     "uncertainty": "trust",

@@ -16,6 +16,7 @@
 #include <stdbool.h>
 
 #include "stint/graph.h"
+#include "stint/op.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -104,6 +105,18 @@ typedef struct stint_text_model_desc {
     float rotary_base;
     /* The output's table; zero: as the family has it. */
     stint_text_head head;
+    /* Columns of a head. 0: width / heads. */
+    int64_t head_size;
+    /* Biases (llama; a gpt has all of them): of queries, keys and values; of what ends
+     * the attention; of the feed-forward. */
+    bool qkv_bias, proj_bias, mlp_bias;
+    /* Queries and keys are normalised, a head at a time, before they turn (llama). */
+    bool qk_norm;
+    /* Tokens that a token sees, itself the last of them (llama); 0: all before it.
+     * Blocks before number window_from see all. */
+    int64_t window, window_from;
+    /* How waves of rotary positions are stretched (llama). */
+    stint_rotary_scaling rotary_scaling;
 } stint_text_model_desc;
 
 /** Append a transformer with its loss to graph. Unlike stint_model_build it returns the

@@ -187,6 +187,9 @@ typedef struct stint_attention_desc {
     int64_t heads, kv_heads;
     /* Every position sees every other. Default: itself and earlier ones (causal). */
     bool all;
+    /* Keys that a position sees, itself the last of them (Beltagy et al. 2020); 0: all
+     * earlier ones. Not with `all`. */
+    int64_t window;
 } stint_attention_desc;
 
 /** Attention (Vaswani et al. 2017; shared keys and values: Ainslie et al. 2023).
@@ -198,12 +201,41 @@ typedef struct stint_attention_desc {
 STINT_API stint_value stint_attention(stint_graph *g, stint_value qkv,
                                       const stint_attention_desc *desc);
 
+/** How waves of rotary positions are stretched, so that a model sees further than it
+ * was trained for. */
+typedef enum stint_rotary_kind {
+    /* Not at all. */
+    STINT_ROTARY_PLAIN,
+    /* All by the factor (Chen et al. 2023). */
+    STINT_ROTARY_LINEAR,
+    /* Long ones alone, those between in part (Llama 3.1, Grattafiori et al. 2024). */
+    STINT_ROTARY_LLAMA3,
+    /* Long ones alone, by a ramp over the columns (YaRN, Peng et al. 2023). */
+    STINT_ROTARY_YARN
+} stint_rotary_kind;
+
+/** The numbers of that. All zero: plain. */
+typedef struct stint_rotary_scaling {
+    stint_rotary_kind kind;
+    /* Above 0. */
+    float factor;
+    /* Turns within the positions of training: waves that turn less than `low` times are
+     * stretched, those that turn more than `high` times are not (low < high). */
+    float low, high;
+    /* YaRN: what cosines and sines are multiplied by. */
+    float attention;
+    /* Positions of training. */
+    float original;
+} stint_rotary_scaling;
+
 /** Which columns rotary positions turn. */
 typedef struct stint_rotary_desc {
     /* The first `heads` heads, of `size` columns each; size is even. */
     int64_t heads, size;
     /* Base of the wavelengths, above 1; 0: 10000. */
     float base;
+    /* How they are stretched. */
+    stint_rotary_scaling scaling;
 } stint_rotary_desc;
 
 /** Rotary positions (Su et al. 2021): x [batch, length, width] -> the same shape, the

@@ -11,6 +11,7 @@
  * op.h        the operators
  * play.h      agents that learn to play
  * recipe.h    recipes, read from a file or set key by key
+ * run.h       a model of images run on buffers
  * seal.h      programs that run on encrypted data
  * serve.h     models behind HTTP, each request in time or refused
  * session.h   training and use of a graph of one's own, fed from memory
@@ -42,6 +43,7 @@
 #include "stint/op.h"
 #include "stint/play.h"
 #include "stint/recipe.h"
+#include "stint/run.h"
 #include "stint/seal.h"
 #include "stint/serve.h"
 #include "stint/session.h"

@@ -113,10 +113,10 @@ typedef struct stint_text_model_facts {
  *
  * path: a file that stint_train or stint_text_model_write wrote, the folder of a run,
  * or a folder with config.json and model.safetensors (or its shards with their index;
- * F32, F16 or BF16) of GPT-2 or Llama, and perhaps a byte-pair tokeniser. Tensors,
- * shapes and vocabulary are checked. STINT_E_INPUT: damaged, incomplete, or a model of
- * images; STINT_E_UNSUPPORTED: another family or variant; STINT_E_IO; STINT_E_MEMORY.
- */
+ * F32, F16 or BF16) of GPT-2, Llama, Mistral, Qwen2 or Qwen3, and perhaps a tokeniser.
+ * Tensors, shapes and vocabulary are checked. STINT_E_INPUT: damaged, incomplete, or a
+ * model of images; STINT_E_UNSUPPORTED: another family or variant; STINT_E_IO;
+ * STINT_E_MEMORY. */
 STINT_API stint_status stint_text_model_open(const char *path,
                                              stint_text_model **model_out);
 

@@ -4,7 +4,8 @@
  * It lives in memory alone; the file that it came from may change or go.
  *
  * Token identities are 0 to vocabulary - 1. Encoding and then decoding gives the same
- * bytes back.
+ * bytes back, but for a tokeniser that was read and normalises text, knows an unknown
+ * token, or puts a space before text.
  *
  *   stint_tokenizer *t = NULL;
  *   stint_status st =
@@ -30,8 +31,11 @@ typedef enum stint_tokenizer_kind {
     STINT_TOKENIZER_BYTE,
     /* A Unicode character of the text that was learned from. */
     STINT_TOKENIZER_CHAR,
-    /* A byte-pair encoding of words, as GPT-2's: any UTF-8 text. */
-    STINT_TOKENIZER_BPE
+    /* A byte-pair encoding of words, as GPT-2's: any UTF-8 text. One that was read may
+     * be another, as Llama 3's, or of characters, as SentencePiece's. */
+    STINT_TOKENIZER_BPE,
+    /* The likeliest pieces of SentencePiece's unigram model (Kudo 2018); only read. */
+    STINT_TOKENIZER_UNIGRAM
 } stint_tokenizer_kind;
 
 /** A tokeniser; opaque. Made by stint_tokenizer_learn or stint_tokenizer_read, or owned
@@ -47,6 +51,9 @@ typedef struct stint_tokenizer_info {
     /* SHA-256 of kind, tokens and merges, 64 hex digits; lives as long as the
      * tokeniser. */
     const char *hash;
+    /* The token that a prompt begins with, where the model was trained so; -1: none.
+     * Encoding does not add it. */
+    int32_t begin_token;
 } stint_tokenizer_info;
 
 /* ---- making ---- */
@@ -74,9 +81,10 @@ STINT_API stint_status stint_tokenizer_learn(stint_tokenizer_kind kind,
 /** Read a tokeniser; the caller closes it.
  *
  * path: a file that stint_tokenizer_write wrote, or a folder with GPT-2's vocab.json
- * and merges.txt or, without these, a tokenizer.json of that kind. STINT_E_INPUT says
- * what is wrong with it and where; STINT_E_UNSUPPORTED: a tokenizer.json of another
- * kind; STINT_E_IO; STINT_E_MEMORY. */
+ * and merges.txt, or with a tokenizer.json: byte pairs with GPT-2's, Llama 3's or
+ * Qwen2's words, SentencePiece's byte pairs or unigrams (docs/text.md). STINT_E_INPUT
+ * says what is wrong with it and where; STINT_E_UNSUPPORTED: a tokenizer.json of
+ * another kind; STINT_E_IO; STINT_E_MEMORY. */
 STINT_API stint_status stint_tokenizer_read(const char *path,
                                             stint_tokenizer **tokenizer_out);
 
@@ -104,8 +112,14 @@ STINT_API stint_status stint_tokenizer_write_gpt2(const stint_tokenizer *tokeniz
 STINT_API const stint_tokenizer_info *
 stint_tokenizer_describe(const stint_tokenizer *tokenizer);
 
-/** Encode text [n_bytes] into tokens_out, for which [n_bytes] elements are always
- * enough; *count_out is their number. The text needs no NUL at its end. The result is a
+/** Most tokens that so many bytes of text can become: n_bytes, and more with a
+ * tokeniser that was read and normalises text or puts a space before it. Never fails.
+ */
+STINT_API int64_t stint_tokenizer_most(const stint_tokenizer *tokenizer,
+                                       size_t n_bytes);
+
+/** Encode text [n_bytes] into tokens_out, which has room for stint_tokenizer_most;
+ * *count_out is their number. The text needs no NUL at its end. The result is a
  * pure function of tokeniser and text.
  *
  * Special tokens of a tokeniser that was read ("<|endoftext|>") are taken whole where

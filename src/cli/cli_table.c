@@ -19,6 +19,8 @@
     X(data_table) \
     X(import_hf) \
     X(export_hf) \
+    X(import_gguf) \
+    X(export_gguf) \
     X(svm_train) \
     X(svm_predict) \
     X(svm_scale) \

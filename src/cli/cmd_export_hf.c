@@ -2,6 +2,7 @@
 #include "base/fail.h"
 #include "base/file.h"
 #include "cli/cli.h"
+#include "data/tokenizer.h"
 
 typedef struct export_args {
     const char *out;
@@ -34,8 +35,11 @@ static stint_status answer(sti_cli_call *call, const stint_text_model_facts *f)
                                           ? stint_tokenizer_describe(f->tokenizer)->kind
                                           : STINT_TOKENIZER_BYTE;
     const bool written = kind != STINT_TOKENIZER_BYTE;
+    const bool pair = kind == STINT_TOKENIZER_BPE && f->tokenizer &&
+                      sti_text_scheme_is_plain(&f->tokenizer->scheme);
     sti_cli_say(call, "%s: config.json, model.safetensors%s", args->out,
-                f->tokenizer ? files[kind] : "; no tokeniser, for the model has none");
+                f->tokenizer ? files[pair ? 2 : written]
+                             : "; no tokeniser, for the model has none");
     if (!call->common->json)
         return STINT_OK;
     sti_cli_json_begin(&j, &text);
@@ -92,7 +96,8 @@ const sti_cli_command sti_cmd_export_hf = {
     .about =
         "MODEL is a text model: a model.safetensors, a run's folder, or a folder in "
         "this very layout. `transformers` loads what is written, as "
-        "GPT2LMHeadModel or LlamaForCausalLM.",
+        "GPT2LMHeadModel, LlamaForCausalLM, or the class of Mistral, Qwen2 or Qwen3 "
+        "that computes the same.",
     .min_operands = 1,
     .max_operands = 1,
     STI_CLI_ARGS(export_rows, export_args),

@@ -73,11 +73,12 @@ const sti_cli_command sti_cmd_import_hf = {
     .summary = "make a model file from a folder in Hugging Face's layout",
     .operands = "FOLDER",
     .example = "stint import hf gpt2 --out gpt2.safetensors",
-    .about =
-        "FOLDER holds config.json and model.safetensors, or its shards and "
-        "model.safetensors.index.json, of GPT-2 or Llama; numbers may be F32, F16 "
-        "or BF16 and become F32. vocab.json and merges.txt, or a tokenizer.json of "
-        "byte-level byte pairs with GPT-2's words, go into the model file.",
+    .about = "FOLDER holds config.json and model.safetensors, or its shards and "
+             "model.safetensors.index.json, of GPT-2, Llama (SmolLM, too), Mistral, "
+             "Qwen2 or "
+             "Qwen3; numbers may be F32, F16 or BF16 and become F32. vocab.json and "
+             "merges.txt, or a tokenizer.json of "
+             "byte-level byte pairs with GPT-2's words, go into the model file.",
     .min_operands = 1,
     .max_operands = 1,
     STI_CLI_ARGS(import_rows, import_args),

@@ -94,6 +94,18 @@ static stint_status make_room(writer_run *w, size_t prompt)
     return w->tokens ? STINT_OK : STINT_E_MEMORY;
 }
 
+/* The token that prompts begin with, before those that follow its place; unless the
+ * text names it itself. */
+static void put_begin(writer_run *w, int32_t begin)
+{
+    if (w->prompt_count > 0 && w->tokens[1] == begin) {
+        memmove(w->tokens, w->tokens + 1, (size_t)w->prompt_count * sizeof *w->tokens);
+        return;
+    }
+    w->tokens[0] = begin;
+    w->prompt_count++;
+}
+
 static stint_status encode_text(writer_run *w)
 {
     char *text = NULL;
@@ -104,10 +116,14 @@ static stint_status encode_text(writer_run *w)
                         w->facts.no_tokenizer);
     stint_status st = read_text(w->args, &text, &n_bytes);
     if (st == STINT_OK)
-        st = make_room(w, n_bytes);
+        st =
+            make_room(w, 1 + (size_t)stint_tokenizer_most(w->facts.tokenizer, n_bytes));
+    const int32_t begin = stint_tokenizer_describe(w->facts.tokenizer)->begin_token;
     if (st == STINT_OK)
-        st = stint_tokenizer_encode(w->facts.tokenizer, text, n_bytes, w->tokens,
-                                    &w->prompt_count);
+        st = stint_tokenizer_encode(w->facts.tokenizer, text, n_bytes,
+                                    w->tokens + (begin >= 0), &w->prompt_count);
+    if (st == STINT_OK && begin >= 0)
+        put_begin(w, begin);
     if (st == STINT_E_INPUT)
         st = sti_fail_context(st, "prompt");
     sti_free(text);

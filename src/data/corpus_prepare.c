@@ -164,6 +164,10 @@ static size_t cut_at(const stint_tokenizer *t, const char *text, size_t n_bytes,
         n_bytes--;
     if (t->info.kind == STINT_TOKENIZER_CHAR)
         return n_bytes;
+    if (!sti_text_scheme_is_by_words(&t->scheme)) { /* only the whole is what it is */
+        *longest = n_bytes;
+        return last ? n_bytes : 0;
+    }
     for (size_t end = 0; end + ahead < n_bytes;) {
         if (end - cut > *longest)
             *longest = end - cut;
@@ -211,7 +215,8 @@ static stint_status encode_piece(encoder *e, size_t at, size_t n_bytes, int32_t 
 static stint_status encode_all(encoder *e)
 {
     size_t room = PIECE_BYTES;
-    int32_t *tokens = sti_alloc_array((int64_t)room, sizeof *tokens, "tokens");
+    int32_t *tokens = sti_alloc_array(stint_tokenizer_most(e->tokenizer, room),
+                                      sizeof *tokens, "tokens");
     stint_status st = tokens ? STINT_OK : STINT_E_MEMORY;
     for (size_t at = 0, ask = PIECE_BYTES, longest;
          at < e->n_bytes && st == STINT_OK;) {
@@ -223,13 +228,16 @@ static stint_status encode_all(encoder *e)
             continue;
         }
         st = sti_text_watch_look(&e->watch,
-                                 cut * sizeof *tokens + longest * STI_WORD_WORK_BYTES,
+                                 (size_t)stint_tokenizer_most(e->tokenizer, cut) *
+                                         sizeof *tokens +
+                                     longest * STI_WORD_WORK_BYTES,
                                  "bytes", (int64_t)at, (int64_t)e->n_bytes);
         if (st != STINT_OK)
             break;
         if (cut > room) {
             sti_free(tokens);
-            tokens = sti_alloc_array((int64_t)cut, sizeof *tokens, "tokens");
+            tokens = sti_alloc_array(stint_tokenizer_most(e->tokenizer, cut),
+                                     sizeof *tokens, "tokens");
             room = cut;
         }
         st = tokens ? encode_piece(e, at, cut, tokens) : STINT_E_MEMORY;
@@ -282,7 +290,9 @@ static stint_status encode_text(sti_corpus *c, const char *path, const char *key
     sti_text_watch_begin(&e.watch, "turning text into tokens", budget_bytes);
     if (path)
         st = sti_token_sink_open(path, key, c->tokenizer, c->bytes, &e.sink);
-    else if (!(e.kept = sti_alloc_array(c->bytes, (size_t)e.token_bytes, "tokens")))
+    else if (!(e.kept =
+                   sti_alloc_array(stint_tokenizer_most(e.tokenizer, (size_t)c->bytes),
+                                   (size_t)e.token_bytes, "tokens")))
         st = STINT_E_MEMORY;
     if (st == STINT_OK)
         st = encode_all(&e);

@@ -41,6 +41,8 @@ static stint_status add_bytes(stint_tokenizer *t)
 }
 
 enum { CODE_POINTS = 0x110000 };
+/* A form of Unicode grows so much at most (NFKC: U+FDFA, of 3 bytes, becomes 33). */
+enum { NORMAL_GROWS = 11 };
 
 /* Characters that nobody sees, and that few want a model to learn. */
 static void say_odd(const uint8_t *seen)
@@ -154,6 +156,16 @@ static stint_status encode_characters(const stint_tokenizer *t, const char *text
     return STINT_OK;
 }
 
+int64_t stint_tokenizer_most(const stint_tokenizer *t, size_t n_bytes)
+{
+    const sti_token_scheme *s = &t->scheme;
+    const size_t each = s->steps > 0 ? NORMAL_GROWS : 1;
+    const size_t prefixes = s->prefix == STI_PREFIX_NEVER ? 0
+                            : t->special_count > 0        ? n_bytes
+                                                          : 1;
+    return (int64_t)(each * n_bytes + prefixes);
+}
+
 stint_status stint_tokenizer_encode(const stint_tokenizer *t, const char *text,
                                     size_t n_bytes, int32_t *tokens_out,
                                     int64_t *count_out)
@@ -168,6 +180,8 @@ stint_status stint_tokenizer_encode(const stint_tokenizer *t, const char *text,
     stint_status status = sti_utf8_check(text, n_bytes);
     if (status != STINT_OK)
         return status;
+    if (!sti_text_scheme_is_plain(&t->scheme))
+        return sti_text_scheme_encode(t, text, n_bytes, tokens_out, count_out);
     return t->info.kind == STINT_TOKENIZER_CHAR
                ? encode_characters(t, text, n_bytes, tokens_out, count_out)
                : sti_bpe_encode(t, text, n_bytes, tokens_out, count_out);

@@ -7,6 +7,7 @@
 
 #include "base/memory.h"
 #include "base/text.h"
+#include "data/tokenizer_scheme.h"
 #include "stint/text.h"
 
 /* The JSON of a tokeniser, and back; `where` names it in messages. */
@@ -35,6 +36,8 @@ size_t sti_word_end(const char *text, size_t n_bytes, size_t at);
 size_t sti_bpe_piece_end(const stint_tokenizer *t, const char *text, size_t n_bytes,
                          size_t at, size_t *plain_end, int32_t *special_out);
 
+/* tokenizer.json of one that has a scheme of its own. */
+stint_status sti_tokenizer_write_hf(const stint_tokenizer *t, const char *path);
 /* tokenizer.json of a character tokeniser. */
 stint_status sti_tokenizer_write_char_hf(const stint_tokenizer *t, const char *path);
 /* tokenizer_config.json beside GPT-2's two files or that one: special tokens, and the
@@ -67,16 +70,30 @@ typedef struct sti_special {
     size_t n_bytes;
 } sti_special;
 
+/* Tokens by their bytes: hash to the first of a chain. Byte tokens of pieces and
+ * special tokens have bytes that others may have, too, and are not in it. */
+typedef struct sti_token_index {
+    sti_pair_map head;
+    int32_t *chain; /* [vocabulary] */
+} sti_token_index;
+
 struct stint_tokenizer {
     stint_tokenizer_info info;
+    sti_token_scheme scheme;
     char hash[65];
     char *bytes; /* of all tokens, one after the other */
     size_t bytes_used, bytes_capacity;
     int64_t *start;          /* [vocabulary + 1] into bytes */
     int32_t capacity;        /* of start, less one */
     int32_t *code_point;     /* CHAR: [vocabulary], ascending */
-    int32_t byte_token[256]; /* BPE: token of a single byte */
-    int32_t (*merge)[3];     /* BPE: [merge_count] left, right, result */
+    int32_t byte_token[256]; /* BPE: token of a single byte; of pieces: -1 where there
+                                is none */
+    sti_pair_map point;      /* pieces: code point to token */
+    double *score;           /* UNIGRAM: [vocabulary] */
+    double least_score;
+    sti_token_index index; /* where words are looked up whole */
+    size_t longest;        /* bytes of a token in the index */
+    int32_t (*merge)[3];   /* BPE: [merge_count] left, right, result */
     int32_t merge_count, merge_capacity;
     sti_pair_map rank;    /* BPE: pair to merge */
     sti_special *special; /* BPE: [special_count], by first byte */
@@ -132,6 +149,63 @@ void sti_byte_alphabet_add(const char *bytes, size_t n_bytes, sti_text *out);
 /* Bytes of words written so, in the place of what `out` holds; false for a character
  * that stands for no byte. */
 bool sti_byte_alphabet_read(const char *words, size_t n_bytes, sti_text *out);
+
+stint_status sti_token_index_build(const stint_tokenizer *t, const char *where,
+                                   sti_token_index *index);
+int32_t sti_token_index_find(const stint_tokenizer *t, const sti_token_index *index,
+                             const char *bytes, size_t n_bytes);
+void sti_token_index_fini(sti_token_index *index);
+/* The hash of bytes one after the other, which begins with STI_TOKEN_HASH; and a
+ * look-up by it. */
+#define STI_TOKEN_HASH UINT64_C(0xcbf29ce484222325)
+static inline uint64_t sti_token_hash_add(uint64_t hash, char byte)
+{
+    return (hash ^ (uint8_t)byte) * UINT64_C(0x100000001b3);
+}
+int32_t sti_token_index_find_hashed(const stint_tokenizer *t,
+                                    const sti_token_index *index, uint64_t hash,
+                                    const char *bytes, size_t n_bytes);
+
+/* ---- tokenisers with a scheme of their own ---- */
+
+/* The token that a prompt begins with: a number, of the vocabulary; or none. */
+void sti_tokenizer_set_begin(stint_tokenizer *t, const struct json_t *id);
+/* Vocabulary and merges or scores of a tokenizer.json whose tokens are pieces. */
+stint_status sti_tokenizer_add_pieces(stint_tokenizer *t, struct json_t *root,
+                                      const char *where);
+/* A piece as files have it ("\u2581a", and with `bytes` "<0x0A>") as token number
+ * `vocabulary`: bytes that it stands for. */
+stint_status sti_tokenizer_add_piece(stint_tokenizer *t, const char *piece, bool bytes);
+/* A merge of two pieces, whose tokens and result must be there. `index` is of all
+ * tokens.
+ */
+stint_status sti_tokenizer_add_piece_merge(stint_tokenizer *t,
+                                           const sti_token_index *index,
+                                           const char *left, const char *right,
+                                           const char *where);
+/* Merges of pieces that no file lists, as SentencePiece has them: two tokens that make
+ * a third merge, those with the highest score first. STINT_E_MEMORY. */
+stint_status sti_tokenizer_merges_of_scores(stint_tokenizer *t);
+/* What finishing a tokeniser of pieces, or of whole words, looks up. */
+stint_status sti_tokenizer_find_pieces(stint_tokenizer *t);
+/* Tokens of text, which is UTF-8, by the scheme. tokens_out has room for
+ * stint_tokenizer_most. */
+stint_status sti_text_scheme_encode(const stint_tokenizer *t, const char *text,
+                                    size_t n_bytes, int32_t *tokens_out,
+                                    int64_t *count_out);
+/* Tokens of one normalised word, added to them. */
+stint_status sti_unigram_encode(const stint_tokenizer *t, const char *word,
+                                size_t n_bytes, int32_t *tokens_out, int64_t *count);
+/* Merge the tokens of one word. */
+stint_status sti_bpe_merge(const stint_tokenizer *t, int32_t *token, int64_t *count);
+/* The special token at `at`: its end, and the token; else where the next begins, or
+ * n_bytes, and -1. */
+size_t sti_special_or_plain(const stint_tokenizer *t, const char *text, size_t n_bytes,
+                            size_t at, int32_t *special_out);
+/* Characters [n_bytes] that the vocabulary does not have: their bytes' tokens, or the
+ * unknown one. STINT_E_INPUT: it has neither. */
+stint_status sti_piece_unknown(const stint_tokenizer *t, const char *bytes,
+                               size_t n_bytes, int32_t *tokens_out, int64_t *count);
 
 stint_status sti_bpe_learn(stint_tokenizer *t, int32_t vocabulary, const char *text,
                            size_t n_bytes, size_t budget_bytes);

@@ -29,6 +29,14 @@ static void merge_scan(const stint_tokenizer *t, int32_t *token, int64_t *count)
     *count = n;
 }
 
+stint_status sti_bpe_merge(const stint_tokenizer *t, int32_t *token, int64_t *count)
+{
+    if (*count > SCAN_TOKENS)
+        return sti_bpe_merge_long(t, token, count);
+    merge_scan(t, token, count);
+    return STINT_OK;
+}
+
 stint_status sti_bpe_encode(const stint_tokenizer *t, const char *text, size_t n_bytes,
                             int32_t *tokens_out, int64_t *count_out)
 {
@@ -43,10 +51,8 @@ stint_status sti_bpe_encode(const stint_tokenizer *t, const char *text, size_t n
             token[count++] = special;
         for (size_t i = at; i < end && special < 0; i++)
             token[count++] = t->byte_token[(uint8_t)text[i]];
-        if (count <= SCAN_TOKENS)
-            merge_scan(t, token, &count);
-        else if (status == STINT_OK)
-            status = sti_bpe_merge_long(t, token, &count);
+        if (status == STINT_OK)
+            status = sti_bpe_merge(t, token, &count);
         if (status != STINT_OK)
             return status;
         *count_out += count;

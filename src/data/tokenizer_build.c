@@ -13,6 +13,7 @@ stint_status sti_tokenizer_create(stint_tokenizer_kind kind, stint_tokenizer **o
         return STINT_E_MEMORY;
     t->info.kind = kind;
     t->info.hash = t->hash;
+    t->info.begin_token = -1;
     *out = t;
     return STINT_OK;
 }
@@ -26,6 +27,9 @@ void stint_tokenizer_close(stint_tokenizer *t)
     sti_free(t->code_point);
     sti_free(t->merge);
     sti_pair_map_fini(&t->rank);
+    sti_pair_map_fini(&t->point);
+    sti_token_index_fini(&t->index);
+    sti_free(t->score);
     sti_free(t->special);
     sti_free(t);
 }
@@ -119,6 +123,21 @@ static void hash_int(sti_sha256 *hash, int64_t value)
     sti_sha256_add(hash, bytes, sizeof bytes);
 }
 
+static void hash_scheme(sti_sha256 *hash, const stint_tokenizer *t)
+{
+    const sti_token_scheme *s = &t->scheme;
+    const int64_t numbers[] = {s->words,       s->number,       s->prefix, s->pieces,
+                               s->whole_words, s->fuse_unknown, s->steps,  s->unknown};
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        hash_int(hash, numbers[i]);
+    for (int i = 0; i < s->steps; i++)
+        hash_int(hash, s->step[i]);
+    for (int i = 0; i < 256; i++)
+        hash_int(hash, t->byte_token[i]);
+    if (t->score)
+        sti_sha256_add(hash, t->score, (size_t)t->info.vocabulary * sizeof *t->score);
+}
+
 static void hash_all(stint_tokenizer *t)
 {
     sti_sha256 hash;
@@ -133,6 +152,8 @@ static void hash_all(stint_tokenizer *t)
             hash_int(&hash, t->merge[i][j]);
     for (int32_t i = 0; i < t->special_count; i++)
         hash_int(&hash, t->special[i].token);
+    if (!sti_text_scheme_is_plain(&t->scheme))
+        hash_scheme(&hash, t);
     sti_sha256_hex(&hash, t->hash);
 }
 
@@ -182,11 +203,13 @@ static stint_status find_bytes(stint_tokenizer *t)
 stint_status sti_tokenizer_finish(stint_tokenizer *t)
 {
     stint_status status = STINT_OK;
+    sti_tokenizer_sort_specials(t);
     if (t->info.kind == STINT_TOKENIZER_CHAR)
         status = find_code_points(t);
-    else
+    else if (!t->scheme.pieces)
         status = find_bytes(t);
-    sti_tokenizer_sort_specials(t);
+    if (status == STINT_OK && (t->scheme.pieces || t->scheme.whole_words))
+        status = sti_tokenizer_find_pieces(t);
     if (status == STINT_OK)
         hash_all(t);
     return status;

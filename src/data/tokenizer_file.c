@@ -14,7 +14,8 @@
 #define FORMAT    "stint-tokenizer"
 #define MAX_BYTES ((size_t)1 << 28)
 
-static const char *const kind_names[] = {"byte", "char", "bpe"};
+static const char *const kind_names[] = {"byte", "char", "bpe", "unigram"};
+enum { KINDS = sizeof kind_names / sizeof *kind_names };
 
 /* ---- writing ---- */
 
@@ -24,7 +25,7 @@ static const char *token_text(const stint_tokenizer *t, int32_t token, sti_text 
     size_t n_bytes;
     const char *bytes = stint_tokenizer_token(t, token, &n_bytes);
     text->length = 0;
-    if (t->info.kind == STINT_TOKENIZER_BPE)
+    if (t->info.kind >= STINT_TOKENIZER_BPE)
         sti_byte_alphabet_add(bytes, n_bytes, text);
     else
         sti_text_add_bytes(text, bytes, n_bytes);
@@ -40,6 +41,22 @@ static void merge_text(const stint_tokenizer *t, int32_t merge, sti_text *text,
     sti_text_add(line, token_text(t, t->merge[merge][1], text));
 }
 
+/* What GPT-2's tokeniser does not have. Doubles are printed to be read to the bit. */
+static void print_scheme(const stint_tokenizer *t, sti_json *j)
+{
+    sti_text_scheme_print(&t->scheme, "scheme", j);
+    if (!t->scheme.pieces)
+        return;
+    sti_json_begin_array(j, "bytes");
+    for (int i = 0; i < 256; i++)
+        sti_json_int(j, NULL, t->byte_token[i]);
+    sti_json_end_array(j);
+    sti_json_begin_array(j, "scores");
+    for (int32_t i = 0; t->score && i < t->info.vocabulary; i++)
+        sti_json_float(j, NULL, t->score[i]);
+    sti_json_end_array(j);
+}
+
 stint_status sti_tokenizer_print(const stint_tokenizer *t, sti_text *out)
 {
     sti_text text = {0}, line = {0};
@@ -53,7 +70,7 @@ stint_status sti_tokenizer_print(const stint_tokenizer *t, sti_text *out)
         for (int32_t i = 0; i < t->info.vocabulary; i++)
             sti_json_int(&j, NULL, t->code_point[i]);
         sti_json_end_array(&j);
-    } else if (t->info.kind == STINT_TOKENIZER_BPE) {
+    } else if (t->info.kind >= STINT_TOKENIZER_BPE) {
         sti_json_begin_array(&j, "tokens");
         for (int32_t i = 0; i < t->info.vocabulary; i++)
             sti_json_text(&j, NULL, token_text(t, i, &text));
@@ -70,6 +87,10 @@ stint_status sti_tokenizer_print(const stint_tokenizer *t, sti_text *out)
                 sti_json_int(&j, NULL, t->special[i].token);
             sti_json_end_array(&j);
         }
+        if (!sti_text_scheme_is_plain(&t->scheme))
+            print_scheme(t, &j);
+        if (t->info.begin_token >= 0)
+            sti_json_int(&j, "begin", t->info.begin_token);
     }
     sti_json_end_object(&j);
     const bool failed = text.failed || line.failed || out->failed;
@@ -175,7 +196,8 @@ stint_status sti_tokenizer_write_config(const stint_tokenizer *t, int64_t end_to
     const char *end = stint_tokenizer_token(t, (int32_t)end_token, &n_bytes);
     sti_text_add_bytes(&text, end ? end : "", n_bytes);
     sti_json_begin_object(&j, NULL);
-    const bool pairs = t->info.kind == STINT_TOKENIZER_BPE;
+    const bool pairs =
+        t->info.kind == STINT_TOKENIZER_BPE && sti_text_scheme_is_plain(&t->scheme);
     sti_json_text(&j, "tokenizer_class",
                   pairs ? "GPT2Tokenizer" : "PreTrainedTokenizerFast");
     if (pairs)
@@ -200,10 +222,13 @@ stint_status sti_tokenizer_write_config(const stint_tokenizer *t, int64_t end_to
 
 stint_status stint_tokenizer_write_gpt2(const stint_tokenizer *t, const char *folder)
 {
-    if (t->info.kind != STINT_TOKENIZER_BPE)
-        return sti_fail(STINT_E_UNSUPPORTED,
-                        "GPT-2's files hold byte pairs; this tokeniser is of kind %s",
-                        kind_names[t->info.kind]);
+    if (t->info.kind != STINT_TOKENIZER_BPE || !sti_text_scheme_is_plain(&t->scheme))
+        return sti_fail(
+            STINT_E_UNSUPPORTED,
+            "GPT-2's files hold byte pairs of its words; this tokeniser is of "
+            "kind %s%s",
+            kind_names[t->info.kind],
+            t->info.kind == STINT_TOKENIZER_BPE ? " with other words" : "");
     sti_arena *arena = sti_arena_create("tokeniser files");
     if (!arena)
         return STINT_E_MEMORY;
@@ -247,10 +272,74 @@ static stint_status read_characters(stint_tokenizer *t, const json_t *root,
 static int kind_of(const json_t *root)
 {
     const char *kind = json_string_value(json_object_get(root, "kind"));
-    for (int i = 0; kind && i < 3; i++)
+    for (int i = 0; kind && i < KINDS; i++)
         if (strcmp(kind, kind_names[i]) == 0)
             return i;
     return -1;
+}
+
+static stint_status read_scores(stint_tokenizer *t, const json_t *scores,
+                                const char *where)
+{
+    const size_t count = json_array_size(scores);
+    if (count == 0 && t->info.kind != STINT_TOKENIZER_UNIGRAM)
+        return STINT_OK;
+    t->score = sti_alloc_array((int64_t)count, sizeof *t->score, "scores");
+    if (!t->score)
+        return STINT_E_MEMORY;
+    bool sound = count == (size_t)t->info.vocabulary;
+    for (size_t i = 0; i < count && sound; i++) {
+        sound = json_is_number(json_array_get(scores, i));
+        t->score[i] = json_number_value(json_array_get(scores, i));
+    }
+    return sound ? STINT_OK
+                 : sti_fail(STINT_E_INPUT,
+                            "%s: wanted a number for each token in "
+                            "\"scores\"",
+                            where);
+}
+
+/* Byte tokens of pieces: which tokens these are decides how the others are looked up,
+ * so they come first. */
+static stint_status read_byte_tokens(stint_tokenizer *t, const json_t *bytes,
+                                     const char *where)
+{
+    for (size_t i = 0; i < 256; i++) {
+        const json_t *item = json_array_get(bytes, i);
+        const json_int_t token = json_integer_value(item);
+        if (!json_is_integer(item) || token < -1 || token >= INT32_MAX)
+            return sti_fail(STINT_E_INPUT, "%s: \"bytes\" %zu is no token", where, i);
+        t->byte_token[i] = (int32_t)token;
+    }
+    return STINT_OK;
+}
+
+static stint_status read_scheme(stint_tokenizer *t, const json_t *root,
+                                const char *where)
+{
+    const json_t *scheme = json_object_get(root, "scheme");
+    if (!scheme && t->info.kind != STINT_TOKENIZER_UNIGRAM)
+        return STINT_OK;
+    const stint_status status = sti_text_scheme_parse(scheme, where, &t->scheme);
+    if (status != STINT_OK || !t->scheme.pieces)
+        return status;
+    return read_byte_tokens(t, json_object_get(root, "bytes"), where);
+}
+
+static stint_status read_lists(stint_tokenizer *t, json_t *root, const char *where)
+{
+    stint_status status = read_scheme(t, root, where);
+    if (status == STINT_OK)
+        status = sti_tokenizer_add_lists(t, root, where);
+    if (status == STINT_OK)
+        sti_tokenizer_set_begin(t, json_object_get(root, "begin"));
+    if (status == STINT_OK && t->scheme.pieces)
+        status = read_scores(t, json_object_get(root, "scores"), where);
+    for (int i = 0; status == STINT_OK && t->scheme.pieces && i < 256; i++)
+        if (t->byte_token[i] >= t->info.vocabulary)
+            status = sti_fail(STINT_E_INPUT, "%s: byte %d has token %d of %d", where, i,
+                              t->byte_token[i], t->info.vocabulary);
+    return status;
 }
 
 static stint_status read_object(json_t *root, const char *where, stint_tokenizer **out)
@@ -265,14 +354,14 @@ static stint_status read_object(json_t *root, const char *where, stint_tokenizer
             "that holds vocab.json and merges.txt",
             where);
     if (kind < 0)
-        return sti_fail(STINT_E_INPUT, "%s: kind: wanted byte, char or bpe", where);
+        return sti_fail(STINT_E_INPUT, "%s: kind: wanted byte, char, bpe or unigram",
+                        where);
     if (kind == STINT_TOKENIZER_BYTE)
         return stint_tokenizer_learn(STINT_TOKENIZER_BYTE, 0, NULL, 0, out);
     stint_status status = sti_tokenizer_create((stint_tokenizer_kind)kind, out);
     if (status == STINT_OK)
-        status = kind == STINT_TOKENIZER_CHAR
-                     ? read_characters(*out, root, where)
-                     : sti_tokenizer_add_lists(*out, root, where);
+        status = kind == STINT_TOKENIZER_CHAR ? read_characters(*out, root, where)
+                                              : read_lists(*out, root, where);
     if (status == STINT_OK && (status = sti_tokenizer_finish(*out)) == STINT_E_INPUT)
         status = sti_fail_context(status, "%s", where);
     return status;
@@ -424,6 +513,26 @@ static stint_status read_whole(const char *path, stint_tokenizer *t)
     return status;
 }
 
+/* Qwen2 has GPT-2's two files, too, but other words: where the whole file is there, it
+ * says so. One that only lists added tokens has no model. */
+static bool reads_whole(const char *vocab, const char *whole)
+{
+    void *data = NULL;
+    size_t n_bytes;
+    json_t *root = NULL;
+    sti_token_scheme scheme;
+    if (!sti_path_is_file(whole) || !sti_path_is_file(vocab))
+        return sti_path_is_file(whole);
+    bool other = false;
+    if (sti_file_read(whole, MAX_BYTES, &data, &n_bytes) == STINT_OK &&
+        load(data, n_bytes, whole, &root) == STINT_OK && json_object_get(root, "model"))
+        other = sti_text_scheme_of_hf(root, whole, &scheme) != STINT_OK ||
+                !sti_text_scheme_is_plain(&scheme);
+    json_decref(root);
+    sti_free(data);
+    return other;
+}
+
 /* GPT-2's two files, or else the one that holds both. */
 static stint_status read_folder(const char *path, stint_tokenizer **out)
 {
@@ -435,9 +544,8 @@ static stint_status read_folder(const char *path, stint_tokenizer **out)
     if (status == STINT_OK)
         status = sti_tokenizer_create(STINT_TOKENIZER_BPE, out);
     if (status == STINT_OK)
-        status = !sti_path_is_file(vocab) && sti_path_is_file(whole)
-                     ? read_whole(whole, *out)
-                     : read_gpt2(path, vocab, merges, *out);
+        status = reads_whole(vocab, whole) ? read_whole(whole, *out)
+                                           : read_gpt2(path, vocab, merges, *out);
     sti_arena_destroy(arena);
     return status;
 }

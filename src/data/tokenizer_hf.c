@@ -1,5 +1,5 @@
-/* tokenizer.json of Hugging Face's `tokenizers`, where it says the same as GPT-2's two
- * files: byte pairs over bytes, words by GPT-2's pattern, nothing normalised. */
+/* tokenizer.json of Hugging Face's `tokenizers` with byte pairs over bytes. Its scheme
+ * says how text is normalised and cut; without one it is as GPT-2's two files. */
 #include <inttypes.h>
 #include <jansson.h>
 #include <string.h>
@@ -7,41 +7,16 @@
 #include "base/fail.h"
 #include "data/tokenizer.h"
 
-static stint_status other_kind(const char *where, const char *what)
-{
-    return sti_fail(STINT_E_UNSUPPORTED,
-                    "%s: a tokeniser of another kind than GPT-2's (%s)", where, what);
-}
-
-static bool is_word(const json_t *object, const char *key, const char *want)
-{
-    const char *word = json_string_value(json_object_get(object, key));
-    return word && strcmp(word, want) == 0;
-}
-
-/* Absent, null, false or "". */
-static bool is_off(const json_t *object, const char *key)
-{
-    const json_t *value = json_object_get(object, key);
-    return !value || json_is_null(value) || json_is_false(value) ||
-           (json_is_string(value) && json_string_length(value) == 0);
-}
-
 static stint_status check_kind(const json_t *root, const char *where)
 {
     const json_t *model = json_object_get(root, "model");
-    const json_t *words = json_object_get(root, "pre_tokenizer");
-    if (json_object_get(model, "type") && !is_word(model, "type", "BPE"))
-        return other_kind(where, "no byte pairs");
-    if (!is_off(root, "normalizer"))
-        return other_kind(where, "its text is normalised first");
-    if (!is_word(words, "type", "ByteLevel") || !is_off(words, "add_prefix_space") ||
-        json_is_false(json_object_get(words, "use_regex")))
-        return other_kind(where, "its words are cut by another pattern");
-    if (!is_off(model, "byte_fallback") || !is_off(model, "ignore_merges") ||
-        !is_off(model, "continuing_subword_prefix") ||
-        !is_off(model, "end_of_word_suffix") || !is_off(model, "dropout"))
-        return other_kind(where, "its byte pairs have options");
+    const char *type = json_string_value(json_object_get(model, "type"));
+    if (type && strcmp(type, "BPE") != 0 && strcmp(type, "Unigram") != 0)
+        return sti_fail(
+            STINT_E_UNSUPPORTED,
+            "%s: a tokeniser of another kind than those known here (its model "
+            "is %.40s; BPE and Unigram are known)",
+            where, type);
     return STINT_OK;
 }
 
@@ -137,19 +112,38 @@ static stint_status print_merges(const json_t *merges, const char *where, sti_te
                        : STINT_OK;
 }
 
-stint_status sti_tokenizer_add_hf(stint_tokenizer *t, json_t *root, const char *where)
+void sti_tokenizer_set_begin(stint_tokenizer *t, const json_t *id)
+{
+    const json_int_t token = json_is_integer(id) ? json_integer_value(id) : -1;
+    t->info.begin_token =
+        token >= 0 && token < t->info.vocabulary ? (int32_t)token : -1;
+}
+
+/* The first part of a template, where it is a special token. */
+static void read_template(stint_tokenizer *t, const json_t *p)
+{
+    const json_t *list = json_object_get(p, "processors");
+    for (size_t i = 0; i < json_array_size(list); i++)
+        read_template(t, json_array_get(list, i));
+    const json_t *first = json_array_get(json_object_get(p, "single"), 0);
+    const char *name = json_string_value(
+        json_object_get(json_object_get(first, "SpecialToken"), "id"));
+    const json_t *token =
+        name ? json_object_get(json_object_get(p, "special_tokens"), name) : NULL;
+    if (token)
+        sti_tokenizer_set_begin(t, json_array_get(json_object_get(token, "ids"), 0));
+}
+
+static stint_status add_byte_pairs(stint_tokenizer *t, json_t *root, const char *where)
 {
     json_t *model = json_object_get(root, "model");
     json_t *vocabulary = json_object_get(model, "vocab");
     sti_text lines = {0};
-    stint_status status = check_kind(root, where);
-    if (status != STINT_OK)
-        return status;
     if (!json_is_object(vocabulary))
         return sti_fail(STINT_E_INPUT, "%s: wanted an object \"vocab\" in \"model\"",
                         where);
     const json_t *added = json_object_get(root, "added_tokens");
-    status = sti_tokenizer_join_added(vocabulary, added, where);
+    stint_status status = sti_tokenizer_join_added(vocabulary, added, where);
     if (status == STINT_OK)
         status = print_merges(json_object_get(model, "merges"), where, &lines);
     if (status == STINT_OK)
@@ -160,5 +154,18 @@ stint_status sti_tokenizer_add_hf(stint_tokenizer *t, json_t *root, const char *
     if (status == STINT_OK)
         status = sti_tokenizer_add_specials(t, added, where);
     sti_text_fini(&lines);
+    return status;
+}
+
+stint_status sti_tokenizer_add_hf(stint_tokenizer *t, json_t *root, const char *where)
+{
+    stint_status status = check_kind(root, where);
+    if (status == STINT_OK)
+        status = sti_text_scheme_of_hf(root, where, &t->scheme);
+    if (status == STINT_OK)
+        status = (t->scheme.pieces ? sti_tokenizer_add_pieces : add_byte_pairs)(t, root,
+                                                                                where);
+    if (status == STINT_OK)
+        read_template(t, json_object_get(root, "post_processor"));
     return status;
 }

@@ -72,12 +72,33 @@ static const sti_special *special_at(const stint_tokenizer *t, const char *text,
     return NULL;
 }
 
+size_t sti_special_or_plain(const stint_tokenizer *t, const char *text, size_t n_bytes,
+                            size_t at, int32_t *special_out)
+{
+    const sti_special *s = special_at(t, text, n_bytes, at);
+    *special_out = s ? s->token : -1;
+    if (s)
+        return at + s->n_bytes;
+    do
+        at++;
+    while (at < n_bytes && !special_at(t, text, n_bytes, at));
+    return at;
+}
+
+static size_t word_end(const stint_tokenizer *t, const char *text, size_t n_bytes,
+                       size_t at)
+{
+    return sti_text_scheme_is_plain(&t->scheme)
+               ? sti_word_end(text, n_bytes, at)
+               : sti_text_scheme_word_end(&t->scheme, text, n_bytes, at);
+}
+
 size_t sti_bpe_piece_end(const stint_tokenizer *t, const char *text, size_t n_bytes,
                          size_t at, size_t *plain_end, int32_t *special_out)
 {
     *special_out = -1;
     if (t->special_count == 0)
-        return sti_word_end(text, n_bytes, at);
+        return word_end(t, text, n_bytes, at);
     if (at >= *plain_end) {
         const sti_special *s = special_at(t, text, n_bytes, at);
         if (s) {
@@ -89,5 +110,5 @@ size_t sti_bpe_piece_end(const stint_tokenizer *t, const char *text, size_t n_by
             end++;
         *plain_end = end;
     }
-    return sti_word_end(text, *plain_end, at);
+    return word_end(t, text, *plain_end, at);
 }

@@ -7,63 +7,8 @@
 #include "base/fail.h"
 #include "data/tokenizer.h"
 
-/* Tokens by their bytes while a vocabulary is read: hash to the first of a chain. */
-typedef struct token_index {
-    const stint_tokenizer *t;
-    sti_pair_map head;
-    int32_t *chain; /* [vocabulary] */
-} token_index;
-
-static uint64_t bytes_key(const char *bytes, size_t n_bytes)
-{
-    uint64_t h = UINT64_C(0xcbf29ce484222325);
-    for (size_t i = 0; i < n_bytes; i++)
-        h = (h ^ (uint8_t)bytes[i]) * UINT64_C(0x100000001b3);
-    return h >> 1;
-}
-
-static int32_t index_find(const token_index *index, const char *bytes, size_t n_bytes)
-{
-    int32_t i = sti_pair_map_find(&index->head, bytes_key(bytes, n_bytes));
-    for (; i >= 0; i = index->chain[i]) {
-        size_t length;
-        const char *token = stint_tokenizer_token(index->t, i, &length);
-        if (length == n_bytes && memcmp(token, bytes, n_bytes) == 0)
-            return i;
-    }
-    return -1;
-}
-
-static stint_status index_build(const stint_tokenizer *t, const char *where,
-                                token_index *index)
-{
-    stint_status status = STINT_OK;
-    *index = (token_index){.t = t};
-    index->chain = sti_alloc_array(t->info.vocabulary, sizeof *index->chain, "tokens");
-    if (!index->chain)
-        return STINT_E_MEMORY;
-    for (int32_t i = 0; i < t->info.vocabulary && status == STINT_OK; i++) {
-        size_t n_bytes;
-        const char *bytes = stint_tokenizer_token(t, i, &n_bytes);
-        const int32_t twin = index_find(index, bytes, n_bytes);
-        if (twin >= 0)
-            return sti_fail(STINT_E_INPUT, "%s: tokens %d and %d are the same", where,
-                            twin, i);
-        const uint64_t key = bytes_key(bytes, n_bytes);
-        index->chain[i] = sti_pair_map_find(&index->head, key);
-        status = sti_pair_map_put(&index->head, key, i);
-    }
-    return status;
-}
-
-static void index_fini(token_index *index)
-{
-    sti_pair_map_fini(&index->head);
-    sti_free(index->chain);
-}
-
 /* One line "left right" of merges, as bytes; `text` and `joined` are working space. */
-static stint_status read_merge(stint_tokenizer *t, const token_index *index,
+static stint_status read_merge(stint_tokenizer *t, const sti_token_index *index,
                                const char *line, size_t length, const char *where,
                                int64_t number, sti_text *text, sti_text *joined)
 {
@@ -82,7 +27,7 @@ static stint_status read_merge(stint_tokenizer *t, const token_index *index,
             return sti_fail(STINT_E_INPUT,
                             "%s: merge %" PRId64 ": '%.*s' is not in the byte alphabet",
                             where, number, (int)bytes[i], side[i]);
-        token[i] = index_find(index, text->data, text->length);
+        token[i] = sti_token_index_find(t, index, text->data, text->length);
         if (token[i] < 0)
             return sti_fail(STINT_E_INPUT,
                             "%s: merge %" PRId64 ": '%.*s' is not in the vocabulary",
@@ -91,7 +36,7 @@ static stint_status read_merge(stint_tokenizer *t, const token_index *index,
     }
     if (text->failed || joined->failed)
         return STINT_E_MEMORY;
-    const int32_t result = index_find(index, joined->data, joined->length);
+    const int32_t result = sti_token_index_find(t, index, joined->data, joined->length);
     if (result < 0)
         return sti_fail(STINT_E_INPUT,
                         "%s: merge %" PRId64
@@ -100,8 +45,10 @@ static stint_status read_merge(stint_tokenizer *t, const token_index *index,
                         "tokenisers",
                         where, number, (int)length, line);
     if (sti_pair_map_find(&t->rank, sti_pair_key(token[0], token[1])) >= 0)
-        return sti_fail(STINT_E_INPUT, "%s: merge %" PRId64 " is there twice", where,
-                        number);
+        return t->scheme.pieces
+                   ? STINT_OK
+                   : sti_fail(STINT_E_INPUT, "%s: merge %" PRId64 " is there twice",
+                              where, number);
     return sti_tokenizer_add_merge(t, token[0], token[1], result);
 }
 
@@ -137,13 +84,13 @@ stint_status sti_tokenizer_add_lists(stint_tokenizer *t, json_t *root,
                                      const char *where)
 {
     sti_text text = {0}, joined = {0};
-    token_index index = {0};
+    sti_token_index index = {0};
     const json_t *merges = json_object_get(root, "merges");
     stint_status status = read_tokens(t, json_object_get(root, "tokens"), where, &text);
     if (status == STINT_OK && !json_is_array(merges))
         status = sti_fail(STINT_E_INPUT, "%s: wanted a list \"merges\"", where);
     if (status == STINT_OK)
-        status = index_build(t, where, &index);
+        status = sti_token_index_build(t, where, &index);
     for (size_t i = 0; status == STINT_OK && i < json_array_size(merges); i++) {
         const json_t *merge = json_array_get(merges, i);
         status = json_is_string(merge)
@@ -152,7 +99,7 @@ stint_status sti_tokenizer_add_lists(stint_tokenizer *t, json_t *root,
                                   &joined)
                      : sti_fail(STINT_E_INPUT, "%s: merge %zu is no text", where, i);
     }
-    index_fini(&index);
+    sti_token_index_fini(&index);
     sti_text_fini(&text);
     sti_text_fini(&joined);
     const json_t *special = json_object_get(root, "specials");
@@ -200,8 +147,8 @@ stint_status sti_tokenizer_add_merges(stint_tokenizer *t, const char *data,
                                       size_t n_bytes, const char *where)
 {
     sti_text text = {0}, joined = {0};
-    token_index index;
-    stint_status status = index_build(t, where, &index);
+    sti_token_index index;
+    stint_status status = sti_token_index_build(t, where, &index);
     int64_t number = 0;
     for (size_t at = 0, end; at < n_bytes && status == STINT_OK; at = end + 1) {
         const char *stop = memchr(data + at, '\n', n_bytes - at);
@@ -215,7 +162,7 @@ stint_status sti_tokenizer_add_merges(stint_tokenizer *t, const char *data,
             status = read_merge(t, &index, data + at, length, where, number++, &text,
                                 &joined);
     }
-    index_fini(&index);
+    sti_token_index_fini(&index);
     sti_text_fini(&text);
     sti_text_fini(&joined);
     return status;

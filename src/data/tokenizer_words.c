@@ -4,6 +4,7 @@
 #include <utf8proc.h>
 
 #include "data/tokenizer.h"
+#include "data/tokenizer_scheme.h"
 
 typedef enum word_class {
     WORD_END,
@@ -93,9 +94,8 @@ static size_t reach_of(const char *text, size_t n_bytes, size_t at)
     return end;
 }
 
-size_t sti_word_end(const char *text, size_t n_bytes, size_t at)
+static size_t gpt2_end(const char *text, size_t n_bytes, size_t at)
 {
-    n_bytes = reach_of(text, n_bytes, at);
     const size_t short_form = contraction(text + at, n_bytes - at);
     if (short_form > 0)
         return at + short_form;
@@ -107,4 +107,107 @@ size_t sti_word_end(const char *text, size_t n_bytes, size_t at)
     if (text[at] == ' ' && second != WORD_SPACE && second != WORD_END)
         return run_end(text, n_bytes, at + length, second);
     return space_end(text, n_bytes, at);
+}
+
+size_t sti_word_end(const char *text, size_t n_bytes, size_t at)
+{
+    return gpt2_end(text, reach_of(text, n_bytes, at), at);
+}
+
+/* ---- Llama 3's pattern ---- */
+
+/* Capital letters and the long s (U+017F) count as the letters that they stand for. */
+static size_t any_contraction(const char *text, size_t n_bytes)
+{
+    char plain[4] = {0};
+    if (n_bytes >= 3 && memcmp(text, "'\xc5\xbf", 3) == 0)
+        return 3;
+    for (size_t i = 0; i < n_bytes && i < 3; i++)
+        plain[i] = (char)(text[i] >= 'A' && text[i] <= 'Z' ? text[i] + 32 : text[i]);
+    return contraction(plain, n_bytes < 3 ? n_bytes : 3);
+}
+
+static bool is_newline(char c)
+{
+    return c == '\r' || c == '\n';
+}
+
+/* White space up to its last newline, or all but its last character. */
+static size_t newline_end(const char *text, size_t n_bytes, size_t at)
+{
+    size_t length, last = at;
+    for (size_t i = at; look(text, n_bytes, i, &length) == WORD_SPACE; i += length)
+        if (is_newline(text[i]))
+            last = i + 1;
+    return last > at ? last : space_end(text, n_bytes, at);
+}
+
+/* As many numbers as the scheme lets stand together. */
+static size_t number_end(const sti_token_scheme *s, const char *text, size_t n_bytes,
+                         size_t at)
+{
+    size_t length;
+    if (s->number == 0)
+        return run_end(text, n_bytes, at, WORD_NUMBER);
+    for (int i = 0; i < s->number && look(text, n_bytes, at, &length) == WORD_NUMBER;
+         i++)
+        at += length;
+    return at;
+}
+
+static size_t llama3_end(const sti_token_scheme *s, const char *text, size_t n_bytes,
+                         size_t at)
+{
+    const size_t short_form = any_contraction(text + at, n_bytes - at);
+    if (short_form > 0)
+        return at + short_form;
+    size_t length, next;
+    const word_class first = look(text, n_bytes, at, &length);
+    const word_class second = look(text, n_bytes, at + length, &next);
+    if (first == WORD_LETTER)
+        return run_end(text, n_bytes, at, WORD_LETTER);
+    if (first == WORD_NUMBER)
+        return number_end(s, text, n_bytes, at);
+    if (second == WORD_LETTER && !is_newline(text[at]))
+        return run_end(text, n_bytes, at + length, WORD_LETTER);
+    if (first == WORD_SPACE && !(text[at] == ' ' && second == WORD_OTHER))
+        return newline_end(text, n_bytes, at);
+    at = run_end(text, n_bytes, first == WORD_SPACE ? at + length : at, WORD_OTHER);
+    while (at < n_bytes && is_newline(text[at]))
+        at++;
+    return at;
+}
+
+/* Digits stand apart before GPT-2's pattern is looked at, which ends where they begin.
+ */
+static size_t digits_end(const char *text, size_t n_bytes, size_t at)
+{
+    size_t length, end = at;
+    if (look(text, n_bytes, at, &length) == WORD_NUMBER)
+        return at + length;
+    for (word_class c = WORD_OTHER; c != WORD_NUMBER && c != WORD_END;) {
+        end += length;
+        c = look(text, n_bytes, end, &length);
+    }
+    return gpt2_end(text, end, at);
+}
+
+size_t sti_text_scheme_word_end(const sti_token_scheme *s, const char *text,
+                                size_t n_bytes, size_t at)
+{
+    n_bytes = reach_of(text, n_bytes, at);
+    switch (s->words) {
+    case STI_WORDS_LLAMA3:
+        return llama3_end(s, text, n_bytes, at);
+    case STI_WORDS_WHOLE:
+        return n_bytes;
+    case STI_WORDS_SPACES: {
+        const char *space = memchr(text + at + 1, ' ', n_bytes - at - 1);
+        return space ? (size_t)(space - text) : n_bytes;
+    }
+    case STI_WORDS_GPT2:
+    case STI_WORDS_KINDS:
+        break;
+    }
+    return s->number ? digits_end(text, n_bytes, at) : gpt2_end(text, n_bytes, at);
 }

@@ -13,6 +13,7 @@
 #include "kernel/gemm/panels.h"
 #include "kernel/norm/row_norm.h"
 #include "model/text_model.h"
+#include "op/op_attention.h"
 
 enum {
     TILE = STI_DECODER_ROWS,     /* tokens read at a time, at most */
@@ -33,21 +34,22 @@ typedef struct norm_weights {
 
 typedef struct linear_weights {
     sti_panels w;
-    float *bias; /* [n]; gpt only */
+    float *bias; /* [n]; NULL: none */
 } linear_weights;
 
 typedef struct decoder_layer {
-    norm_weights norm[2];
-    linear_weights qkv, proj, gate, up, down; /* gate: the one of gpt */
+    norm_weights norm[2], query_norm, key_norm; /* the last two with qk_norm only */
+    linear_weights qkv, proj, gate, up, down;   /* gate: the one of gpt */
     sti_attention_cache cache;
 } decoder_layer;
 
 /* Activations of a tile, rows beside each other. */
 typedef struct decoder_work {
-    float *x, *a, *branch; /* [TILE, width] */
+    float *x, *a, *branch; /* [TILE, width]; a also [TILE, heads size] */
     float *qkv;            /* [TILE, packed] */
     float *hidden, *other; /* [TILE, hidden]; other of llama only */
-    float *mean, *inv;     /* [TILE] */
+    float *mean, *inv;     /* [TILE]; inv [TILE, heads] with qk_norm */
+    float *heads;          /* [TILE, heads, size], likewise */
     float *logits;         /* [wanted, vocabulary] */
     void *scratch;
 } decoder_work;
@@ -80,10 +82,10 @@ static float *take(layout *l, int64_t floats)
     return at;
 }
 
-static void take_norm(const sti_decoder *d, layout *l, norm_weights *norm)
+static void take_norm(const sti_decoder *d, layout *l, int64_t n, norm_weights *norm)
 {
-    norm->scale = take(l, d->desc.model.width);
-    norm->shift = d->llama ? NULL : take(l, d->desc.model.width);
+    norm->scale = take(l, n);
+    norm->shift = d->llama ? NULL : take(l, n);
 }
 
 static void take_panels(layout *l, int64_t k, int64_t n, sti_panels *w)
@@ -91,24 +93,42 @@ static void take_panels(layout *l, int64_t k, int64_t n, sti_panels *w)
     *w = (sti_panels){.k = k, .n = n, .data = take(l, sti_panels_floats(k, n))};
 }
 
-static void take_linear(const sti_decoder *d, layout *l, int64_t k, int64_t n,
+static void take_linear(layout *l, int64_t k, int64_t n, bool biased,
                         linear_weights *linear)
 {
     take_panels(l, k, n, &linear->w);
-    linear->bias = d->llama ? NULL : take(l, n);
+    linear->bias = biased ? take(l, n) : NULL;
+}
+
+/* Which linear layers have a bias. */
+typedef struct bias_set {
+    bool qkv, proj, mlp;
+} bias_set;
+
+static bias_set biases_of(const sti_decoder *d)
+{
+    const stint_text_model_desc *m = &d->desc.model;
+    return (bias_set){.qkv = !d->llama || m->qkv_bias,
+                      .proj = !d->llama || m->proj_bias,
+                      .mlp = !d->llama || m->mlp_bias};
 }
 
 static void take_layer(const sti_decoder *d, layout *l, decoder_layer *layer)
 {
     const stint_text_model_desc *m = &d->desc.model;
-    take_norm(d, l, &layer->norm[0]);
-    take_linear(d, l, m->width, d->packed, &layer->qkv);
-    take_linear(d, l, m->width, m->width, &layer->proj);
-    take_norm(d, l, &layer->norm[1]);
-    take_linear(d, l, m->width, m->hidden, &layer->gate);
+    const bias_set biased = biases_of(d);
+    take_norm(d, l, m->width, &layer->norm[0]);
+    take_linear(l, m->width, d->packed, biased.qkv, &layer->qkv);
+    if (m->qk_norm) {
+        take_norm(d, l, d->size, &layer->query_norm);
+        take_norm(d, l, d->size, &layer->key_norm);
+    }
+    take_linear(l, m->heads * d->size, m->width, biased.proj, &layer->proj);
+    take_norm(d, l, m->width, &layer->norm[1]);
+    take_linear(l, m->width, m->hidden, biased.mlp, &layer->gate);
     if (d->llama)
-        take_linear(d, l, m->width, m->hidden, &layer->up);
-    take_linear(d, l, m->hidden, m->width, &layer->down);
+        take_linear(l, m->width, m->hidden, biased.mlp, &layer->up);
+    take_linear(l, m->hidden, m->width, biased.mlp, &layer->down);
 }
 
 static void take_weights(sti_decoder *d, layout *l)
@@ -120,17 +140,19 @@ static void take_weights(sti_decoder *d, layout *l)
         d->positions = take(l, d->desc.context * m->width);
     for (int64_t i = 0; i < m->depth; i++)
         take_layer(d, l, d->layer ? &d->layer[i] : &counted);
-    take_norm(d, l, &d->last);
+    take_norm(d, l, m->width, &d->last);
     d->head = d->words;
     if (m->head == STINT_TEXT_HEAD_OWN)
         take_panels(l, m->width, m->vocabulary, &d->head);
 }
 
-static sti_attention_cache cache_of(const sti_decoder *d)
+static sti_attention_cache cache_of(const sti_decoder *d, int64_t layer)
 {
+    const stint_text_model_desc *m = &d->desc.model;
     const int64_t pages =
         d->desc.pages ? d->desc.pages : (d->desc.capacity + BLOCK - 1) / BLOCK;
-    return (sti_attention_cache){.heads = d->desc.model.heads,
+    return (sti_attention_cache){.window = layer < m->window_from ? 0 : m->window,
+                                 .heads = d->desc.model.heads,
                                  .kv_heads = d->desc.model.kv_heads,
                                  .size = d->size,
                                  .capacity = pages * BLOCK};
@@ -139,7 +161,7 @@ static sti_attention_cache cache_of(const sti_decoder *d)
 static void take_cache(sti_decoder *d, layout *l)
 {
     for (int64_t i = 0; i < d->desc.model.depth; i++) {
-        sti_attention_cache cache = cache_of(d);
+        sti_attention_cache cache = cache_of(d, i);
         cache.keys = take(l, sti_attention_cache_floats(&cache));
         cache.values = take(l, sti_attention_cache_floats(&cache));
         if (d->layer)
@@ -156,29 +178,35 @@ static sti_rotary rotary_of(const sti_decoder *d, int64_t rows, int64_t position
                         .heads = m->heads + m->kv_heads,
                         .size = d->size,
                         .position = position,
-                        .base = (double)m->rotary_base};
+                        .base = (double)m->rotary_base,
+                        .stretch = sti_rotary_stretch_of(&m->rotary_scaling)};
 }
 
 static void take_work(sti_decoder *d, layout *l)
 {
     const stint_text_model_desc *m = &d->desc.model;
     decoder_work *w = &d->work;
-    const sti_attention_cache cache = cache_of(d);
+    const sti_attention_cache cache = cache_of(d, 0);
+    const int64_t attended = m->heads * d->size; /* columns that attention gives */
+    const int64_t wide = attended > m->width ? attended : m->width;
+    const int64_t normed = TILE * (m->qk_norm ? m->heads : 1); /* rows at once */
     const sti_rotary rotary = rotary_of(d, TILE, 0);
     size_t scratch = sti_attention_cache_scratch_bytes(&cache, TILE, d->desc.threads);
     if (sti_rotary_scratch_bytes(&rotary) > scratch)
         scratch = sti_rotary_scratch_bytes(&rotary);
     w->x = take(l, TILE * m->width);
-    w->a = take(l, TILE * m->width);
+    w->a = take(l, TILE * wide);
     w->branch = take(l, TILE * m->width);
     w->qkv = take(l, TILE * d->packed);
     w->hidden = take(l, TILE * m->hidden);
     w->other = d->llama ? take(l, TILE * m->hidden) : NULL;
     w->mean = take(l, TILE);
-    w->inv = take(l, TILE);
+    w->inv = take(l, normed);
+    w->heads = m->qk_norm ? take(l, TILE * attended) : NULL;
     w->logits = take(l, (d->desc.wanted ? d->desc.wanted : 1) * m->vocabulary);
     w->scratch = take(l, (int64_t)(scratch / sizeof(float)));
-    const int64_t longest = d->packed > m->hidden ? d->packed : m->hidden;
+    int64_t longest = d->packed > m->hidden ? d->packed : m->hidden;
+    longest = m->width > longest ? m->width : longest;
     d->slice = take(l, SLICE * longest);
 }
 
@@ -191,16 +219,17 @@ static stint_status begin(const sti_decoder_desc *desc, sti_decoder *d)
     if (st != STINT_OK)
         return st;
     if (m->vocabulary > VOCABULARY_MAX || m->width > WIDTH_MAX ||
-        m->hidden > WIDTH_MAX || m->depth > DEPTH_MAX || desc->context < 1 ||
-        desc->context > CONTEXT_MAX || desc->capacity < 1 ||
-        desc->capacity > desc->context || desc->threads < 1 || desc->pages < 0 ||
-        desc->pages > CONTEXT_MAX || desc->wanted < 0 || desc->wanted > TILE)
+        m->hidden > WIDTH_MAX || m->heads * m->head_size > WIDTH_MAX ||
+        m->depth > DEPTH_MAX || desc->context < 1 || desc->context > CONTEXT_MAX ||
+        desc->capacity < 1 || desc->capacity > desc->context || desc->threads < 1 ||
+        desc->pages < 0 || desc->pages > CONTEXT_MAX || desc->wanted < 0 ||
+        desc->wanted > TILE)
         return sti_fail(STINT_E_INPUT,
                         "%s: vocabulary %" PRId64 ", depth %" PRId64 ", width %" PRId64
                         ", context %" PRId64 ", cache of %" PRId64 " are out of range",
                         desc->name, m->vocabulary, m->depth, m->width, desc->context,
                         desc->capacity);
-    d->size = m->width / m->heads;
+    d->size = m->head_size;
     d->packed = (m->heads + 2 * m->kv_heads) * d->size;
     d->team.threads = desc->threads;
     if (d->llama && d->size % 2 != 0)
@@ -238,9 +267,9 @@ stint_status sti_decoder_measure(const sti_decoder_desc *desc,
     return st;
 }
 
-static int64_t linear_numbers(const sti_decoder *d, int64_t k, int64_t n)
+static int64_t linear_numbers(int64_t k, int64_t n, bool biased)
 {
-    return k * n + (d->llama ? 0 : n);
+    return k * n + (biased ? n : 0);
 }
 
 int64_t sti_decoder_parameters(const sti_decoder_desc *desc)
@@ -251,10 +280,13 @@ int64_t sti_decoder_parameters(const sti_decoder_desc *desc)
     const stint_text_model_desc *m = &d.desc.model;
     const int64_t norm = d.llama ? m->width : 2 * m->width;
     const int64_t tables = m->head == STINT_TEXT_HEAD_OWN ? 2 : 1;
-    const int64_t layer = 2 * norm + linear_numbers(&d, m->width, d.packed) +
-                          linear_numbers(&d, m->width, m->width) +
-                          linear_numbers(&d, m->width, m->hidden) * (d.llama ? 2 : 1) +
-                          linear_numbers(&d, m->hidden, m->width);
+    const bias_set biased = biases_of(&d);
+    const int64_t layer =
+        2 * norm + (m->qk_norm ? 2 * d.size : 0) +
+        linear_numbers(m->width, d.packed, biased.qkv) +
+        linear_numbers(m->heads * d.size, m->width, biased.proj) +
+        linear_numbers(m->width, m->hidden, biased.mlp) * (d.llama ? 2 : 1) +
+        linear_numbers(m->hidden, m->width, biased.mlp);
     return tables * m->vocabulary * m->width +
            (d.llama ? 0 : desc->context * m->width) + m->depth * layer + norm;
 }
@@ -324,38 +356,44 @@ static void load_panels(loader *l, const char *rest, bool table, const sti_panel
     }
 }
 
-static void load_norm(const sti_decoder *d, loader *l, const char *scope,
+static void load_norm(const sti_decoder *d, loader *l, const char *scope, int64_t n,
                       const norm_weights *norm)
 {
     char rest[NAME];
     snprintf(rest, sizeof rest, "%s.scale", scope);
-    load_runs(l, rest, 1, d->desc.model.width, norm->scale);
+    load_runs(l, rest, 1, n, norm->scale);
     snprintf(rest, sizeof rest, "%s.shift", scope);
     if (!d->llama)
-        load_runs(l, rest, 1, d->desc.model.width, norm->shift);
+        load_runs(l, rest, 1, n, norm->shift);
 }
 
-static void load_linear(const sti_decoder *d, loader *l, const char *scope,
+static void load_linear(loader *l, const char *scope, bool biased,
                         const linear_weights *linear)
 {
     char rest[NAME];
     snprintf(rest, sizeof rest, "%s.weight", scope);
     load_panels(l, rest, false, &linear->w);
     snprintf(rest, sizeof rest, "%s.bias", scope);
-    if (!d->llama)
+    if (biased)
         load_runs(l, rest, 1, linear->w.n, linear->bias);
 }
 
 static void load_layer(const sti_decoder *d, loader *l, const decoder_layer *layer)
 {
-    load_norm(d, l, "ln_1", &layer->norm[0]);
-    load_linear(d, l, "attn.c_attn", &layer->qkv);
-    load_linear(d, l, "attn.c_proj", &layer->proj);
-    load_norm(d, l, "ln_2", &layer->norm[1]);
-    load_linear(d, l, d->llama ? "mlp.gate" : "mlp.c_fc", &layer->gate);
+    const int64_t width = d->desc.model.width;
+    const bias_set biased = biases_of(d);
+    load_norm(d, l, "ln_1", width, &layer->norm[0]);
+    load_linear(l, "attn.c_attn", biased.qkv, &layer->qkv);
+    if (d->desc.model.qk_norm) {
+        load_norm(d, l, "attn.q_norm", d->size, &layer->query_norm);
+        load_norm(d, l, "attn.k_norm", d->size, &layer->key_norm);
+    }
+    load_linear(l, "attn.c_proj", biased.proj, &layer->proj);
+    load_norm(d, l, "ln_2", width, &layer->norm[1]);
+    load_linear(l, d->llama ? "mlp.gate" : "mlp.c_fc", biased.mlp, &layer->gate);
     if (d->llama)
-        load_linear(d, l, "mlp.up", &layer->up);
-    load_linear(d, l, d->llama ? "mlp.down" : "mlp.c_proj", &layer->down);
+        load_linear(l, "mlp.up", biased.mlp, &layer->up);
+    load_linear(l, d->llama ? "mlp.down" : "mlp.c_proj", biased.mlp, &layer->down);
 }
 
 /* In the order of the graph. */
@@ -372,7 +410,7 @@ static stint_status load_all(const sti_decoder *d, const sti_weight_source *sour
         load_layer(d, &l, &d->layer[fill ? i : 0]);
     }
     l.scope = 0;
-    load_norm(d, &l, "ln_f", &d->last);
+    load_norm(d, &l, "ln_f", m->width, &d->last);
     if (m->head == STINT_TEXT_HEAD_OWN)
         load_panels(&l, "lm_head.weight", true, &d->head);
     return l.status;
@@ -498,11 +536,36 @@ static void run_rotary(const sti_decoder *d, const tile *t)
     }
 }
 
+/* Heads of queries, or of keys, in columns first .. of qkv: through a block of their
+ * own, where they lie one after the other. */
+static void run_head_norm(const sti_decoder *d, const norm_weights *norm, int64_t rows,
+                          int64_t first, int64_t heads)
+{
+    const decoder_work *w = &d->work;
+    const int64_t count = heads * d->size;
+    const size_t bytes = (size_t)count * sizeof(float);
+    const sti_row_norm args = {.rows = rows * heads,
+                               .n = d->size,
+                               .epsilon = d->desc.model.epsilon,
+                               .scale = norm->scale};
+    for (int64_t r = 0; r < rows; r++)
+        memcpy(w->heads + r * count, w->qkv + r * d->packed + first, bytes);
+    sti_row_norm_f32(&d->team, &args, w->heads, w->heads, NULL, w->inv);
+    for (int64_t r = 0; r < rows; r++)
+        memcpy(w->qkv + r * d->packed + first, w->heads + r * count, bytes);
+}
+
 static void run_attention(const sti_decoder *d, const decoder_layer *layer,
                           const tile *t)
 {
     const decoder_work *w = &d->work;
     run_linear(d, &layer->qkv, t->rows, w->a, w->qkv);
+    if (d->desc.model.qk_norm) {
+        const int64_t heads = d->desc.model.heads;
+        run_head_norm(d, &layer->query_norm, t->rows, 0, heads);
+        run_head_norm(d, &layer->key_norm, t->rows, heads * d->size,
+                      d->desc.model.kv_heads);
+    }
     if (d->llama)
         run_rotary(d, t);
     sti_attention_cache_put(&layer->cache, t->sequence, t->pieces, w->qkv);

@@ -8,10 +8,13 @@
 #include "base/fail.h"
 #include "model/model_priv.h"
 #include "model/text_model.h"
+#include "op/op_attention.h"
 
 #define DEVIATION                                                      \
     0.02f /* of all weights; those that end a residual branch get less \
            */
+
+enum { HEADS_MAX = 1 << 16, HEAD_MAX = 1 << 16 };
 
 typedef struct text_model {
     stint_graph *g;
@@ -21,9 +24,9 @@ typedef struct text_model {
     float residual; /* deviation of weights that end a branch */
 } text_model;
 
-/* x [rows, k] -> [rows, units]. */
+/* x [rows, k] -> [rows, units]. A gpt has every bias. */
 static stint_value linear(const text_model *m, stint_value x, const char *scope,
-                          int64_t units, float deviation)
+                          int64_t units, float deviation, bool biased)
 {
     const stint_shape shape = stint_value_shape(m->g, x);
     const stint_shape weight = STINT_SHAPE(shape.dim[1], units);
@@ -35,7 +38,7 @@ static stint_value linear(const text_model *m, stint_value x, const char *scope,
         stint_param(m->g, "weight", &weight,
                     &(stint_param_desc){.init = STINT_INIT_NORMAL, .scale = deviation});
     x = stint_matmul(m->g, x, w, false, false);
-    if (!m->llama)
+    if (biased || !m->llama)
         x = stint_bias(m->g, x,
                        stint_param(m->g, "bias", &bias,
                                    &(stint_param_desc){.init = STINT_INIT_ZERO,
@@ -58,33 +61,65 @@ static stint_value dropout(const text_model *m, stint_value x)
     return m->d.dropout > 0 ? stint_dropout(m->g, x, m->d.dropout) : x;
 }
 
-static stint_value attend(const text_model *m, stint_value x)
+/* Columns first .. first + heads * size of x [rows, width], each head normalised. */
+static stint_value norm_heads(const text_model *m, stint_value x, int64_t first,
+                              int64_t heads, const char *scope)
 {
-    const int64_t size = m->d.width / m->d.heads;
+    const int64_t size = m->d.head_size;
+    const stint_shape each = STINT_SHAPE(m->rows * heads, size);
+    const stint_shape rows = STINT_SHAPE(m->rows, heads * size);
+    x = stint_slice(m->g, x, 1, first, first + heads * size, 1);
+    x = norm(m, stint_reshape(m->g, x, &each), scope);
+    return stint_reshape(m->g, x, &rows);
+}
+
+static stint_value norm_packed(const text_model *m, stint_value x)
+{
+    const int64_t queries = m->d.heads * m->d.head_size;
+    const int64_t keys = m->d.kv_heads * m->d.head_size;
+    const stint_value parts[] = {
+        norm_heads(m, x, 0, m->d.heads, "q_norm"),
+        norm_heads(m, x, queries, m->d.kv_heads, "k_norm"),
+        stint_slice(m->g, x, 1, queries + keys, queries + 2 * keys, 1)};
+    return stint_concat(m->g, parts, 3, 1);
+}
+
+static stint_value attend(const text_model *m, stint_value x, int64_t layer)
+{
+    const int64_t size = m->d.head_size;
     const int64_t width = (m->d.heads + 2 * m->d.kv_heads) * size;
     const stint_shape packed = STINT_SHAPE(m->batch, m->context, width);
-    const stint_shape rows = STINT_SHAPE(m->rows, m->d.width);
-    const stint_attention_desc desc = {.heads = m->d.heads, .kv_heads = m->d.kv_heads};
-    const stint_rotary_desc rotary = {
-        .heads = m->d.heads + m->d.kv_heads, .size = size, .base = m->d.rotary_base};
-    x = linear(m, x, "c_attn", width, DEVIATION);
+    const stint_shape rows = STINT_SHAPE(m->rows, m->d.heads * size);
+    const stint_attention_desc desc = {.heads = m->d.heads,
+                                       .kv_heads = m->d.kv_heads,
+                                       .window =
+                                           layer < m->d.window_from ? 0 : m->d.window};
+    const stint_rotary_desc rotary = {.heads = m->d.heads + m->d.kv_heads,
+                                      .size = size,
+                                      .base = m->d.rotary_base,
+                                      .scaling = m->d.rotary_scaling};
+    x = linear(m, x, "c_attn", width, DEVIATION, m->d.qkv_bias);
+    if (m->d.qk_norm)
+        x = norm_packed(m, x);
     x = stint_reshape(m->g, x, &packed);
     if (m->llama)
         x = stint_rotary(m->g, x, &rotary);
     x = stint_reshape(m->g, stint_attention(m->g, x, &desc), &rows);
-    return linear(m, x, "c_proj", m->d.width, m->residual);
+    return linear(m, x, "c_proj", m->d.width, m->residual, m->d.proj_bias);
 }
 
 static stint_value feed_forward(const text_model *m, stint_value x)
 {
     const int64_t hidden = m->d.hidden;
+    const bool biased = m->d.mlp_bias;
     if (m->llama) {
-        stint_value gate = stint_silu(m->g, linear(m, x, "gate", hidden, DEVIATION));
-        x = stint_mul(m->g, gate, linear(m, x, "up", hidden, DEVIATION));
-        return linear(m, x, "down", m->d.width, m->residual);
+        stint_value gate = linear(m, x, "gate", hidden, DEVIATION, biased);
+        gate = stint_silu(m->g, gate);
+        x = stint_mul(m->g, gate, linear(m, x, "up", hidden, DEVIATION, biased));
+        return linear(m, x, "down", m->d.width, m->residual, biased);
     }
-    x = stint_gelu(m->g, linear(m, x, "c_fc", hidden, DEVIATION));
-    return linear(m, x, "c_proj", m->d.width, m->residual);
+    x = stint_gelu(m->g, linear(m, x, "c_fc", hidden, DEVIATION, true));
+    return linear(m, x, "c_proj", m->d.width, m->residual, true);
 }
 
 static stint_value block(const text_model *m, stint_value x, int64_t i)
@@ -92,7 +127,7 @@ static stint_value block(const text_model *m, stint_value x, int64_t i)
     stint_scope_begin(m->g, "h.%" PRId64, i);
     stint_value branch = norm(m, x, "ln_1");
     stint_scope_begin(m->g, "attn");
-    branch = attend(m, branch);
+    branch = attend(m, branch, i);
     stint_scope_end(m->g);
     x = stint_add(m->g, x, dropout(m, branch));
     branch = norm(m, x, "ln_2");
@@ -160,10 +195,41 @@ bool stint_model_is_text(const char *name)
     return find_text_model(name) >= 0;
 }
 
+/* What only a llama can have. */
+static stint_status check_extras(const char *name, const stint_text_model_desc *d,
+                                 bool llama)
+{
+    const bool own_heads = d->head_size * d->heads != d->width;
+    if (!llama && (own_heads || d->qkv_bias || d->proj_bias || d->mlp_bias ||
+                   d->qk_norm || d->window || d->rotary_scaling.kind))
+        return sti_fail(STINT_E_INPUT,
+                        "%s: heads of a size of their own, biases, normalised heads, "
+                        "windows and stretched waves are a llama's",
+                        name);
+    if (!sti_rotary_scaling_is_sound(&d->rotary_scaling))
+        return sti_fail(
+            STINT_E_INPUT,
+            "%s: rotary positions are stretched by %g, between %g and %g turns "
+            "in %g positions; wanted a factor of 0.001 to 1e6, rising turns "
+            "and positions from 1",
+            name, (double)d->rotary_scaling.factor, (double)d->rotary_scaling.low,
+            (double)d->rotary_scaling.high, (double)d->rotary_scaling.original);
+    if (d->head_size < 1 || d->head_size > HEAD_MAX || d->heads > HEADS_MAX ||
+        d->window < 0 || d->window_from < 0)
+        return sti_fail(STINT_E_INPUT,
+                        "%s: %" PRId64 " heads of %" PRId64
+                        " columns, a window of %" PRId64 " from block %" PRId64
+                        "; wanted at most %d of %d, and no number "
+                        "below 0",
+                        name, d->heads, d->head_size, d->window, d->window_from,
+                        HEADS_MAX, HEAD_MAX);
+    return STINT_OK;
+}
+
 static stint_status check_sizes(const char *name, const stint_text_model_desc *d)
 {
     if (d->vocabulary < 2 || d->depth < 1 || d->width < 1 || d->heads < 1 ||
-        d->width % d->heads != 0 || d->kv_heads < 1 || d->heads % d->kv_heads != 0 ||
+        d->head_size == 0 || d->kv_heads < 1 || d->heads % d->kv_heads != 0 ||
         d->hidden < 1)
         return sti_fail(STINT_E_INPUT,
                         "%s: vocabulary %" PRId64 ", depth %" PRId64 ", width %" PRId64
@@ -201,6 +267,8 @@ static void resolve(stint_text_model_desc *d, bool llama)
     set_if_zero(&d->heads, d->width % 64 == 0 ? d->width / 64 : 12);
     set_if_zero(&d->kv_heads, llama && d->heads % 4 == 0 ? d->heads / 4 : d->heads);
     set_if_zero(&d->hidden, llama ? (d->width * 8 / 3 + 63) / 64 * 64 : 4 * d->width);
+    if (d->heads > 0 && d->width % d->heads == 0)
+        set_if_zero(&d->head_size, d->width / d->heads);
     if (d->epsilon == 0)
         d->epsilon = 1e-5f;
     if (d->rotary_base == 0)
@@ -219,7 +287,8 @@ stint_status sti_text_model_resolve(const char *name, stint_text_model_desc *des
             "text model '%s' is unknown; there are gpt, llama and gpt2-124m", name);
     *llama_out = text_llama[row];
     resolve(desc, *llama_out);
-    return check_sizes(name, desc);
+    const stint_status st = check_sizes(name, desc);
+    return st == STINT_OK ? check_extras(name, desc, *llama_out) : st;
 }
 
 const char *sti_text_model_family(const char *name)

@@ -3,11 +3,12 @@
 
 #include "kernel/attention/attention.h"
 #include "kernel/attention/rotary.h"
+#include "op/op_attention.h"
 #include "op/op_priv.h"
 
 /* attention: qkv -> y, stats.  attention_grad: dy, qkv, y, stats -> dqkv. */
 typedef struct attention_attr {
-    int64_t heads, kv_heads;
+    int64_t heads, kv_heads, window;
     int32_t causal, unused;
 } attention_attr;
 
@@ -21,7 +22,8 @@ static sti_attention args_of(const stint_graph *graph, const sti_node *node, int
                            .heads = attr->heads,
                            .kv_heads = attr->kv_heads,
                            .size = x->dim[2] / (attr->heads + 2 * attr->kv_heads),
-                           .causal = attr->causal != 0};
+                           .causal = attr->causal != 0,
+                           .window = attr->window};
 }
 
 static stint_status check_packed(const stint_graph *graph, const sti_node *node, int i)
@@ -37,6 +39,11 @@ static stint_status check_packed(const stint_graph *graph, const sti_node *node,
             "attention: %" PRId64 " heads and %" PRId64
             " of keys and values; the first must be a multiple of the second",
             attr->heads, attr->kv_heads);
+    if (attr->window < 0 || (attr->window > 0 && !attr->causal))
+        return sti_fail(STINT_E_INPUT,
+                        "attention: a window of %" PRId64
+                        " keys; wanted 0 or more, and 0 where all positions are seen",
+                        attr->window);
     const int64_t parts = attr->heads + 2 * attr->kv_heads;
     if (x->rank != 3 || x->dim[2] < parts || x->dim[2] % parts != 0)
         return sti_fail(STINT_E_INPUT,
@@ -133,6 +140,8 @@ static void print_attention(const sti_node *node, sti_text *out)
     const attention_attr *attr = node->attr;
     sti_text_printf(out, "heads %" PRId64 "/%" PRId64 "%s", attr->heads, attr->kv_heads,
                     attr->causal ? " causal" : "");
+    if (attr->window)
+        sti_text_printf(out, " window %" PRId64, attr->window);
 }
 
 const sti_op sti_op_attention = {
@@ -164,16 +173,28 @@ stint_value stint_attention(stint_graph *g, stint_value qkv,
     const attention_attr attr = {.heads = desc->heads,
                                  .kv_heads =
                                      desc->kv_heads ? desc->kv_heads : desc->heads,
+                                 .window = desc->window,
                                  .causal = !desc->all};
     return sti_op_add1(g, &sti_op_attention, &attr, qkv);
 }
 
 /* ---- rotary ---- */
 
+sti_rotary_stretch sti_rotary_stretch_of(const stint_rotary_scaling *s)
+{
+    return (sti_rotary_stretch){.kind = (sti_rotary_kind)s->kind,
+                                .factor = s->factor,
+                                .low = s->low,
+                                .high = s->high,
+                                .attention = s->attention,
+                                .original = s->original};
+}
+
 typedef struct rotary_attr {
     int64_t heads, size;
     float base;
     int32_t inverse;
+    stint_rotary_scaling scaling;
 } rotary_attr;
 
 static sti_rotary rotary_of(const stint_graph *graph, const sti_node *node)
@@ -186,7 +207,28 @@ static sti_rotary rotary_of(const stint_graph *graph, const sti_node *node)
                         .heads = attr->heads,
                         .size = attr->size,
                         .base = (double)attr->base,
-                        .inverse = attr->inverse};
+                        .inverse = attr->inverse,
+                        .stretch = sti_rotary_stretch_of(&attr->scaling)};
+}
+
+/* Bounds within which no angle leaves what an integer of turns can hold. */
+#define FACTOR_LEAST   1e-3f
+#define NUMBER_MOST    1e6f
+#define POSITIONS_MOST 2147483648.0f
+
+bool sti_rotary_scaling_is_sound(const stint_rotary_scaling *s)
+{
+    if (s->kind == STINT_ROTARY_PLAIN)
+        return true;
+    if ((unsigned)s->kind > STINT_ROTARY_YARN || !(s->factor >= FACTOR_LEAST) ||
+        !(s->factor <= NUMBER_MOST))
+        return false;
+    if (s->kind == STINT_ROTARY_LINEAR)
+        return true;
+    return s->low > 0 && s->high > s->low && s->high <= NUMBER_MOST &&
+           s->original >= 1 && s->original <= POSITIONS_MOST &&
+           (s->kind != STINT_ROTARY_YARN ||
+            (s->attention > 0 && s->attention <= NUMBER_MOST));
 }
 
 static stint_status infer_rotary(const stint_graph *graph, const sti_node *node,
@@ -203,6 +245,15 @@ static stint_status infer_rotary(const stint_graph *graph, const sti_node *node,
                         "rotary: heads of %" PRId64
                         " columns, base %g; wanted an even number and more than 1",
                         attr->size, (double)attr->base);
+    if (!sti_rotary_scaling_is_sound(&attr->scaling))
+        return sti_fail(
+            STINT_E_INPUT,
+            "rotary: waves stretched in the way %d by %g, between %g and %g "
+            "turns in %g positions: wanted one of stint_rotary_kind, and "
+            "numbers above 0, the second turns above the first",
+            (int)attr->scaling.kind, (double)attr->scaling.factor,
+            (double)attr->scaling.low, (double)attr->scaling.high,
+            (double)attr->scaling.original);
     if (out->rank != 3 || out->dim[2] < attr->heads * attr->size)
         return sti_fail(STINT_E_INPUT,
                         "rotary: x is %s, wanted [batch, length, at least %" PRId64 "]",
@@ -246,6 +297,8 @@ static void print_rotary(const sti_node *node, sti_text *out)
     const rotary_attr *attr = node->attr;
     sti_text_printf(out, "heads %" PRId64 " of %" PRId64 " base %g%s", attr->heads,
                     attr->size, (double)attr->base, attr->inverse ? " back" : "");
+    if (attr->scaling.kind != STINT_ROTARY_PLAIN)
+        sti_text_printf(out, " stretched by %g", (double)attr->scaling.factor);
 }
 
 const sti_op sti_op_rotary = {
@@ -265,6 +318,7 @@ stint_value stint_rotary(stint_graph *g, stint_value x, const stint_rotary_desc 
 {
     const rotary_attr attr = {.heads = desc->heads,
                               .size = desc->size,
-                              .base = desc->base > 0.0f ? desc->base : 10000.0f};
+                              .base = desc->base > 0.0f ? desc->base : 10000.0f,
+                              .scaling = desc->scaling};
     return sti_op_add1(g, &sti_op_rotary, &attr, x);
 }

@@ -34,41 +34,45 @@ typedef struct name_pair {
 
 static const name_pair llama_whole[] = {
     {"wte.weight", "embed_tokens.weight"}, {"ln_f.scale", "norm.weight"}, {NULL, NULL}};
-static const name_pair llama_layer[] = {
-    {"ln_1.scale", "input_layernorm.weight"},
-    {"ln_2.scale", "post_attention_layernorm.weight"},
-    {"attn.c_proj.weight", "self_attn.o_proj.weight"},
-    {"mlp.gate.weight", "mlp.gate_proj.weight"},
-    {"mlp.up.weight", "mlp.up_proj.weight"},
-    {"mlp.down.weight", "mlp.down_proj.weight"},
-    {NULL, NULL}};
+/* Names without the word behind the last dot, which is "weight" for a "scale". */
+static const name_pair llama_layer[] = {{"ln_1", "input_layernorm"},
+                                        {"ln_2", "post_attention_layernorm"},
+                                        {"attn.q_norm", "self_attn.q_norm"},
+                                        {"attn.k_norm", "self_attn.k_norm"},
+                                        {"attn.c_proj", "self_attn.o_proj"},
+                                        {"mlp.gate", "mlp.gate_proj"},
+                                        {"mlp.up", "mlp.up_proj"},
+                                        {"mlp.down", "mlp.down_proj"},
+                                        {NULL, NULL}};
 
-static const char *pair_find(const name_pair *pairs, const char *name)
+static const char *pair_find(const name_pair *pairs, const char *name, size_t length)
 {
     for (; pairs->ours; pairs++)
-        if (strcmp(pairs->ours, name) == 0)
+        if (strlen(pairs->ours) == length && memcmp(pairs->ours, name, length) == 0)
             return pairs->theirs;
     return NULL;
 }
 
 static bool llama_name(const char *name, int part, char *out, size_t out_bytes)
 {
-    static const char *const parts[] = {"self_attn.q_proj.weight",
-                                        "self_attn.k_proj.weight",
-                                        "self_attn.v_proj.weight"};
+    static const char *const parts[] = {"self_attn.q_proj", "self_attn.k_proj",
+                                        "self_attn.v_proj"};
     int layer, used = 0;
-    const char *theirs = pair_find(llama_whole, name);
+    const char *theirs = pair_find(llama_whole, name, strlen(name));
     if (theirs) {
         snprintf(out, out_bytes, "model.%s", theirs);
         return true;
     }
     if (sscanf(name, "h.%d.%n", &layer, &used) != 1 || used == 0)
         return false;
-    theirs = strcmp(name + used, "attn.c_attn.weight") == 0
+    const char *dot = strrchr(name, '.');
+    const size_t length = (size_t)(dot - name) - (size_t)used;
+    theirs = length == 11 && memcmp(name + used, "attn.c_attn", length) == 0
                  ? parts[part]
-                 : pair_find(llama_layer, name + used);
+                 : pair_find(llama_layer, name + used, length);
     if (theirs)
-        snprintf(out, out_bytes, "model.layers.%d.%s", layer, theirs);
+        snprintf(out, out_bytes, "model.layers.%d.%s%s", layer, theirs,
+                 strcmp(dot, ".bias") == 0 ? dot : ".weight");
     return theirs != NULL;
 }
 
@@ -321,12 +325,13 @@ static stint_status read_part(const sti_hf_folder *f, const char *theirs,
                                        p->count * p->each, p->out);
 }
 
-/* Queries, keys and values are three tensors: each serves its runs. */
+/* Queries, keys and values are three tensors: each serves its runs. Those of a bias are
+ * numbers. */
 static stint_status read_packed(const sti_hf_folder *f, const char *name, int64_t each,
-                                int64_t first, int64_t count, float *out)
+                                bool vector, int64_t first, int64_t count, float *out)
 {
     const stint_text_model_desc *m = &f->config.model;
-    const int64_t size = m->width / m->heads;
+    const int64_t size = m->head_size;
     const int64_t runs[3] = {m->heads * size, m->kv_heads * size, m->kv_heads * size};
     char theirs[NAME];
     int64_t begin = 0;
@@ -337,6 +342,8 @@ static stint_status read_packed(const sti_hf_folder *f, const char *name, int64_
         const int64_t to = end < runs[i] ? end : runs[i];
         part_request p = {.runs = runs[i], .each = each, .first = from};
         p.count = to > from ? to - from : 0;
+        if (vector)
+            p = (part_request){1, runs[i], true, 0, count > 0, NULL};
         p.out = out ? out + (begin + from - first) * each : NULL;
         (void)sti_hf_name("llama", name, i, theirs, sizeof theirs);
         st = read_part(f, theirs, &p);
@@ -352,7 +359,9 @@ static stint_status read_runs(void *user, const char *name, int64_t runs, int64_
     const size_t length = strlen(name);
     char theirs[NAME];
     if (llama && length > 13 && strcmp(name + length - 13, "c_attn.weight") == 0)
-        return read_packed(f, name, each, first, count, out);
+        return read_packed(f, name, each, false, first, count, out);
+    if (llama && length > 11 && strcmp(name + length - 11, "c_attn.bias") == 0)
+        return read_packed(f, name, 1, true, 0, count ? each : 0, out);
     if (!sti_hf_name(f->config.name, name, 0, theirs, sizeof theirs))
         return sti_fail(STINT_E_BUG, "'%s' has no name in this layout", name);
     const bool vector = runs == 1 && strstr(name, ".weight") == NULL;

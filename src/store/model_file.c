@@ -15,10 +15,10 @@
 #include "store/compact_file.h"
 #include "store/hf_folder.h"
 #include "store/model_meta.h"
+#include "store/text_sizes.h"
 
-#define CLASSES_MAX   (1 << 20)
-#define SIDE_MAX      65535 /* pixels */
-#define SIZE_MAX_TEXT (1 << 24)
+#define CLASSES_MAX (1 << 20)
+#define SIDE_MAX    65535 /* pixels */
 
 static stint_status broken(const stint_model_file *m, const char *what)
 {
@@ -148,29 +148,12 @@ static stint_status read_recipe(stint_model_file *m)
  * is built and its tensors are looked for. */
 static stint_status read_text(stint_model_file *m)
 {
-    enum { SIZES = 7, ALL = SIZES + 3 };
-    double size[ALL];
-    stint_text_model_desc *d = &m->network.text;
-    int64_t *const to[SIZES] = {&m->network.context, &d->vocabulary, &d->depth,
-                                &d->width,           &d->heads,      &d->kv_heads,
-                                &d->hidden};
+    const stint_text_model_desc *d = &m->network.text;
     const char *tokenizer = text_of(m, STI_META_TOKENIZER);
-    if (!sti_meta_numbers(text_of(m, STI_META_TEXT), ALL, size))
-        return broken(m, "it does not say what text it takes");
-    if (!all_whole(size, SIZES) || (size[ALL - 1] != 0 && size[ALL - 1] != 1))
-        return broken(m,
-                      "its sizes ('" STI_META_TEXT "' in its metadata) are not whole");
-    for (int i = 0; i < SIZES; i++) {
-        if (!(size[i] >= 1) || size[i] > SIZE_MAX_TEXT)
-            return broken(m, "its sizes are impossible");
-        *to[i] = (int64_t)size[i];
-    }
-    d->epsilon = (float)size[SIZES];
-    d->rotary_base = (float)size[SIZES + 1];
-    d->head = size[SIZES + 2] > 0 ? STINT_TEXT_HEAD_OWN : STINT_TEXT_HEAD_TIED;
-    if (!(d->epsilon > 0) || !(d->rotary_base > 0) || !isfinite(d->epsilon) ||
-        !isfinite(d->rotary_base))
-        return broken(m, "its sizes are impossible");
+    const char *fault =
+        sti_text_sizes_read(m->file, &m->network.context, &m->network.text);
+    if (fault)
+        return broken(m, fault);
     const char *end = text_of(m, STI_META_END_TOKEN);
     if (!end || sti_parse_int(end, &m->end_token) != STINT_OK || m->end_token < 0 ||
         m->end_token >= d->vocabulary)

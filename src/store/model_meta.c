@@ -59,6 +59,33 @@ void sti_meta_add_floats(sti_meta_texts *t, const char *key, const float *values
     add_doubles(t, key, wide, count);
 }
 
+static bool has_more(const stint_text_model_desc *d)
+{
+    return (d->head_size && d->head_size * d->heads != d->width) || d->qkv_bias ||
+           d->proj_bias || d->mlp_bias || d->qk_norm || d->window ||
+           d->rotary_scaling.kind != STINT_ROTARY_PLAIN;
+}
+
+static void add_more(sti_meta_texts *t, const stint_text_model_desc *d)
+{
+    const stint_rotary_scaling *s = &d->rotary_scaling;
+    const double more[] = {(double)d->head_size,
+                           d->qkv_bias,
+                           d->proj_bias,
+                           d->mlp_bias,
+                           d->qk_norm,
+                           (double)d->window,
+                           (double)d->window_from,
+                           (double)s->kind,
+                           (double)s->factor,
+                           (double)s->low,
+                           (double)s->high,
+                           (double)s->attention,
+                           (double)s->original};
+    if (has_more(d))
+        add_doubles(t, STI_META_TEXT_MORE, more, sizeof more / sizeof *more);
+}
+
 void sti_meta_add_sizes(sti_meta_texts *t, int64_t context,
                         const stint_text_model_desc *d)
 {
@@ -68,6 +95,7 @@ void sti_meta_add_sizes(sti_meta_texts *t, int64_t context,
                            (double)d->hidden,      (double)d->epsilon,
                            (double)d->rotary_base, d->head == STINT_TEXT_HEAD_OWN};
     add_doubles(t, STI_META_TEXT, size, sizeof size / sizeof *size);
+    add_more(t, d);
 }
 
 const char *sti_meta_find(const void *texts, const char *key)

@@ -18,7 +18,11 @@
 /* Text models have these in place of classes, image, mean and deviation: sizes "context
  * vocabulary depth width heads kv_heads hidden epsilon rotary_base own_head" (the last
  * 0 or 1), and the tokeniser as stint_tokenizer_write has it (JSON). */
-#define STI_META_TEXT      "text"
+#define STI_META_TEXT "text"
+/* What a later family has beside: "head_size qkv_bias proj_bias mlp_bias qk_norm window
+ * window_from", then its stretched waves, "kind factor low high attention original".
+ * Absent where all of it is as GPT-2 and the first Llama have it. */
+#define STI_META_TEXT_MORE "text_more"
 #define STI_META_TOKENIZER "tokenizer"
 #define STI_META_END_TOKEN "end_token"   /* that ends a text; absent or -1: none */
 #define STI_META_TEXT_SHA  "text_sha256" /* of all that it was trained and tested on */

@@ -53,7 +53,7 @@ stint_status sti_model_tokenizer_read(const char *path, stint_tokenizer **tokeni
 
 const char *sti_model_tokenizer_words(const stint_tokenizer *tokenizer)
 {
-    static const char *const kinds[] = {"byte", "char", "bpe"};
+    static const char *const kinds[] = {"byte", "char", "bpe", "unigram"};
     static _Thread_local char words[4][96];
     static _Thread_local int next;
     char *out = words[next++ & 3];

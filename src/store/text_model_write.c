@@ -99,13 +99,13 @@ static stint_status add_parameter(void *user, const char *name, int64_t runs,
     const int64_t longest = (runs > each ? runs : each) * SLICE;
     if (longest > e->slice_floats)
         e->slice_floats = longest;
-    if (!o.turned || !strstr(name, "c_attn"))
+    if (!e->theirs || !llama || !strstr(name, "c_attn"))
         return add_part(e, &o, 0, 0, each);
-    const int64_t size = m->width / m->heads, keys = m->kv_heads * size;
-    stint_status st = add_part(e, &o, 0, 0, m->width);
+    const int64_t queries = m->heads * m->head_size, keys = m->kv_heads * m->head_size;
+    stint_status st = add_part(e, &o, 0, 0, queries);
     if (st == STINT_OK)
-        st = add_part(e, &o, 1, m->width, keys);
-    return st == STINT_OK ? add_part(e, &o, 2, m->width + keys, keys) : st;
+        st = add_part(e, &o, 1, queries, keys);
+    return st == STINT_OK ? add_part(e, &o, 2, queries + keys, keys) : st;
 }
 
 static bool by_rows(void *user, const char *name)
@@ -186,7 +186,8 @@ static stint_status fill(void *user, const sti_tensor_row *row, sti_writer *writ
         st = e->source.read(e->source.user, o->ours, runs, each, columns ? o->first : 0,
                             columns ? o->count : runs, e->whole);
     }
-    return st == STINT_OK ? sti_writer_add(writer, e->whole, row->bytes) : st;
+    const float *from = e->whole + (is_vector(o->ours) ? o->first : 0);
+    return st == STINT_OK ? sti_writer_add(writer, from, row->bytes) : st;
 }
 
 static void exporter_fini(exporter *e)
@@ -279,6 +280,10 @@ static stint_status check_theirs(const stint_text_model_facts *f)
                         "GPT-2's layout has as many heads of keys as of queries; this "
                         "model shares %" PRId64 " among %" PRId64,
                         f->sizes.kv_heads, f->sizes.heads);
+    if (strcmp(f->family, "llama") == 0 && !sti_hf_config_has_class(&f->sizes))
+        return sti_fail(STINT_E_UNSUPPORTED,
+                        "no family of this layout has this model's biases, normalised "
+                        "heads and windows together");
     return STINT_OK;
 }
 
@@ -297,7 +302,8 @@ static stint_status write_config(const stint_text_model_facts *f, const char *pa
     return st;
 }
 
-/* Byte pairs as GPT-2's two files, characters as one; bytes have no form there. */
+/* Byte pairs as GPT-2's two files, characters and all others as one; bytes have no form
+ * there. */
 static stint_status write_tokenizer(const stint_text_model_facts *f, const char *folder)
 {
     const stint_tokenizer *t = f->tokenizer;
@@ -305,9 +311,11 @@ static stint_status write_tokenizer(const stint_text_model_facts *f, const char 
     if (!t || stint_tokenizer_describe(t)->kind == STINT_TOKENIZER_BYTE)
         return STINT_OK;
     snprintf(path, sizeof path, "%s/tokenizer.json", folder);
-    stint_status st = stint_tokenizer_describe(t)->kind == STINT_TOKENIZER_BPE
+    const bool characters = stint_tokenizer_describe(t)->kind == STINT_TOKENIZER_CHAR;
+    stint_status st = characters ? sti_tokenizer_write_char_hf(t, path)
+                      : sti_text_scheme_is_plain(&t->scheme)
                           ? stint_tokenizer_write_gpt2(t, folder)
-                          : sti_tokenizer_write_char_hf(t, path);
+                          : sti_tokenizer_write_hf(t, path);
     snprintf(path, sizeof path, "%s/tokenizer_config.json", folder);
     return st == STINT_OK ? sti_tokenizer_write_config(t, f->end_token, path) : st;
 }

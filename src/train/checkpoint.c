@@ -286,8 +286,8 @@ stint_status sti_saver_checkpoint_sha256(const sti_saver *saver,
         STI_META_CLASSES, STI_META_IMAGE, STI_META_MEAN,     STI_META_DEVIATION,
         STI_META_RECIPE,  STI_META_COUNT,
     };
-    static const char *const text_keys[] = {STI_META_TEXT, STI_META_TOKENIZER,
-                                            STI_META_TEXT_SHA};
+    static const char *const text_keys[] = {STI_META_TEXT, STI_META_TEXT_MORE,
+                                            STI_META_TOKENIZER, STI_META_TEXT_SHA};
     static const char *const optional[] = {STI_META_START, STI_META_REFERENCE,
                                            STI_META_IMAGES};
     sti_sha256 state;

@@ -88,7 +88,8 @@ def gpt2(seed, tied=True, inner=None, vocabulary=97, context=24, width=48, depth
 
 
 def llama(seed, tied=False, kv_heads=2, vocabulary=101, context=70, width=64, depth=2,
-          heads=4, hidden=88, base=10000.0, eps=1e-6):
+          heads=4, hidden=88, base=10000.0, eps=1e-6, **others):
+    """others: further keys of config.json, those of Mistral and Qwen too."""
     config = {"model_type": "llama", "architectures": ["LlamaForCausalLM"],
               "vocab_size": vocabulary, "max_position_embeddings": context,
               "hidden_size": width, "intermediate_size": hidden,
@@ -96,21 +97,32 @@ def llama(seed, tied=False, kv_heads=2, vocabulary=101, context=70, width=64, de
               "num_key_value_heads": kv_heads, "rms_norm_eps": eps, "rope_theta": base,
               "hidden_act": "silu", "attention_bias": False, "mlp_bias": False,
               "tie_word_embeddings": tied, "eos_token_id": 2, "bos_token_id": 1}
+    config.update(others)
     rng = np.random.default_rng(seed)
-    keys = kv_heads * width // heads
+    size = others.get("head_dim", width // heads)
+    keys, queries = kv_heads * size, heads * size
+    attention = config["attention_bias"]
+    first = attention or config["model_type"] == "qwen2"
+    biased = {"self_attn.o_proj": attention and config["model_type"] != "qwen2",
+              **{"self_attn.%s_proj" % x: first for x in "qkv"},
+              **{"mlp.%s_proj" % x: config["mlp_bias"] for x in ("gate", "up", "down")}}
     t = {"model.embed_tokens.weight": (vocabulary, width)}
     for i in range(depth):
         p = "model.layers.%d." % i
         t[p + "input_layernorm.weight"] = (width,)
         t[p + "post_attention_layernorm.weight"] = (width,)
-        for name, n, k in (("self_attn.q_proj", width, width),
+        if config["model_type"] == "qwen3":
+            t[p + "self_attn.q_norm.weight"] = t[p + "self_attn.k_norm.weight"] = (size,)
+        for name, n, k in (("self_attn.q_proj", queries, width),
                            ("self_attn.k_proj", keys, width),
                            ("self_attn.v_proj", keys, width),
-                           ("self_attn.o_proj", width, width),
+                           ("self_attn.o_proj", width, queries),
                            ("mlp.gate_proj", hidden, width),
                            ("mlp.up_proj", hidden, width),
                            ("mlp.down_proj", width, hidden)):
             t[p + name + ".weight"] = (n, k)
+            if biased[name]:
+                t[p + name + ".bias"] = (n,)
     t["model.norm.weight"] = (width,)
     if not tied:
         t["lm_head.weight"] = (vocabulary, width)
@@ -150,12 +162,15 @@ def softmax(x):
     return e / e.sum(-1, keepdims=True)
 
 
-def attend(q, k, v):
-    """q [t, heads, size], k and v [t, kv_heads, size]."""
+def attend(q, k, v, window=0):
+    """q [t, heads, size], k and v [t, kv_heads, size]; window: keys seen; 0: all."""
     t, heads, size = q.shape
     k, v = (np.repeat(x, heads // x.shape[1], 1) for x in (k, v))
     scores = np.einsum("ihs,jhs->hij", q, k) / np.sqrt(size)
-    scores = np.where(np.tril(np.ones((t, t), bool)), scores, -np.inf)
+    seen = np.tril(np.ones((t, t), bool))
+    if window:
+        seen &= ~np.tril(np.ones((t, t), bool), -window)
+    scores = np.where(seen, scores, -np.inf)
     return np.einsum("hij,jhs->ihs", softmax(scores), v).reshape(t, -1)
 
 
@@ -184,11 +199,35 @@ def gpt2_logits(config, tensors, tokens):
     return norm(x, "transformer.ln_f") @ head.T
 
 
-def rotate(x, base):
+def stretched(f, base, size, context, rope):
+    """Angles of one position f [size / 2] by the papers of the kinds, and a gain."""
+    kind, factor = rope.get("rope_type"), rope.get("factor", 1.0)
+    original = rope.get("original_max_position_embeddings", context)
+    if kind == "linear":
+        return f / factor, 1.0
+    if kind == "llama3":
+        turns = original * f / (2 * np.pi)
+        low, high = rope["low_freq_factor"], rope["high_freq_factor"]
+        keep = np.clip((turns - low) / (high - low), 0, 1)
+        return keep * f + (1 - keep) * f / factor, 1.0
+    if kind == "yarn":
+        def index(turns):
+            return size * np.log(original / (turns * 2 * np.pi)) / (2 * np.log(base))
+        begin, end = max(np.floor(index(32)), 0), min(np.ceil(index(1)), size - 1)
+        ramp = np.clip((np.arange(size // 2) - begin) / (end - begin), 0, 1)
+        return ramp * f / factor + (1 - ramp) * f, 0.1 * np.log(factor) + 1
+    return f, 1.0
+
+
+def rotate(x, config):
     """x [t, heads, size]: element i goes with i + size / 2."""
     t, _, size = x.shape
-    angle = np.outer(np.arange(t), base ** (-np.arange(0, size, 2) / size))
-    cos, sin = (f(np.concatenate([angle, angle], -1))[:, None] for f in (np.cos, np.sin))
+    base = config["rope_theta"]
+    f, gain = stretched(base ** (-np.arange(0, size, 2) / size), base, size,
+                        config["max_position_embeddings"], config.get("rope_scaling", {}))
+    angle = np.outer(np.arange(t), f)
+    cos, sin = (gain * g(np.concatenate([angle, angle], -1))[:, None]
+                for g in (np.cos, np.sin))
     half = np.concatenate([-x[..., size // 2:], x[..., :size // 2]], -1)
     return x * cos + half * sin
 
@@ -197,7 +236,10 @@ def llama_logits(config, tensors, tokens):
     w = {n: x.astype(np.float64) for n, x in tensors.items()}
     heads, kv, t = (config["num_attention_heads"], config["num_key_value_heads"],
                     len(tokens))
-    base = config["rope_theta"]
+    window = config.get("sliding_window", 0)
+
+    def linear(x, name):
+        return x @ w[name + ".weight"].T + w.get(name + ".bias", 0)
 
     def norm(x, name):
         return w[name] * x / np.sqrt((x * x).mean(-1, keepdims=True) +
@@ -207,13 +249,17 @@ def llama_logits(config, tensors, tokens):
     for i in range(config["num_hidden_layers"]):
         p = "model.layers.%d." % i
         a = norm(x, p + "input_layernorm.weight")
-        q, k, v = ((a @ w[p + "self_attn.%s_proj.weight" % n].T).reshape(t, c, -1)
+        q, k, v = (linear(a, p + "self_attn.%s_proj" % n).reshape(t, c, -1)
                    for n, c in (("q", heads), ("k", kv), ("v", kv)))
-        a = attend(rotate(q, base), rotate(k, base), v)
-        x = x + a @ w[p + "self_attn.o_proj.weight"].T
+        if config["model_type"] == "qwen3":
+            q, k = (norm(y, p + "self_attn.%s_norm.weight" % n)
+                    for n, y in (("q", q), ("k", k)))
+        a = attend(rotate(q, config), rotate(k, config), v,
+                   window if i >= config.get("max_window_layers", 0) else 0)
+        x = x + linear(a, p + "self_attn.o_proj")
         a = norm(x, p + "post_attention_layernorm.weight")
-        gate, up = (a @ w[p + "mlp.%s_proj.weight" % n].T for n in ("gate", "up"))
-        x = x + (gate / (1 + np.exp(-gate)) * up) @ w[p + "mlp.down_proj.weight"].T
+        gate, up = (linear(a, p + "mlp.%s_proj" % n) for n in ("gate", "up"))
+        x = x + linear(gate / (1 + np.exp(-gate)) * up, p + "mlp.down_proj")
     head = w.get("lm_head.weight", w["model.embed_tokens.weight"])
     return norm(x, "model.norm.weight") @ head.T
 

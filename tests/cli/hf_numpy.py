@@ -16,6 +16,24 @@ CASES = [
     ("llama, 2 heads of keys", hf.llama(4), "F32", 1),
     ("llama, tied, 1 head of keys, base 500",
      hf.llama(5, tied=True, kv_heads=1, base=500.0, eps=1e-5), "F32", 2),
+    ("llama, biases, heads of 20 columns",
+     hf.llama(7, attention_bias=True, mlp_bias=True, head_dim=20), "F32", 1),
+    ("llama, waves of llama3",
+     hf.llama(8, base=500.0, rope_scaling={
+         "rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0,
+         "high_freq_factor": 4.0, "original_max_position_embeddings": 32}), "F32", 1),
+    ("llama, linear waves",
+     hf.llama(9, rope_scaling={"rope_type": "linear", "factor": 4.0}), "F32", 1),
+    ("llama, waves of yarn",
+     hf.llama(10, base=500.0, rope_scaling={
+         "rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 64}),
+     "F32", 1),
+    ("mistral, a window of 9",
+     hf.llama(11, model_type="mistral", sliding_window=9), "F32", 1),
+    ("qwen2, a window of 20 from block 1",
+     hf.llama(12, model_type="qwen2", use_sliding_window=True, sliding_window=20,
+              max_window_layers=1), "F32", 1),
+    ("qwen3, tied", hf.llama(13, model_type="qwen3", head_dim=12, tied=True), "F32", 1),
     ("llama, BF16", hf.llama(6, kv_heads=4, hidden=50), "BF16", 1),
 ]
 

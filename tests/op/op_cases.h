@@ -56,7 +56,7 @@ struct op_case {
     void (*reference)(const op_case *c, const op_tensor *in, op_tensor *out);
 
     int64_t i[6]; /* whatever build and reference need */
-    double f[4];
+    double f[5];
 
     /* Python expression for PyTorch over x0, x1, ... (torch, F and the helpers of
      * pytorch_compare.py are in scope; no double quotes). NULL: no counterpart. */

@@ -47,12 +47,50 @@ static void reference_embedding(const op_case *c, const op_tensor *in, op_tensor
         out->data[i] = in[0].data[(int64_t)in[1].data[i / n] * n + i % n];
 }
 
-/* ---- rotary: i: heads, size; f: base */
+/* ---- rotary: i: heads, size, kind; f: base, factor, low, high, attention; the waves
+ *      are stretched as for a training of 64 positions */
 
 static stint_value build_rotary(stint_graph *g, const stint_value *x, const op_case *c)
 {
-    return stint_rotary(g, x[0],
-                        &(stint_rotary_desc){c->i[0], c->i[1], (float)c->f[0]});
+    const stint_rotary_desc desc = {.heads = c->i[0],
+                                    .size = c->i[1],
+                                    .base = (float)c->f[0],
+                                    .scaling = {.kind = (stint_rotary_kind)c->i[2],
+                                                .factor = (float)c->f[1],
+                                                .low = (float)c->f[2],
+                                                .high = (float)c->f[3],
+                                                .attention = (float)c->f[4],
+                                                .original = 64}};
+    return stint_rotary(g, x[0], &desc);
+}
+
+static double yarn_index(const op_case *c, double turns)
+{
+    return (double)c->i[1] * log(64 / (turns * 2 * acos(-1))) / (2 * log(c->f[0]));
+}
+
+/* Angle of one position, column i of the half, as the papers have it. */
+static double rotary_angle(const op_case *c, int64_t i)
+{
+    const double f = pow(c->f[0], -2.0 * (double)i / (double)c->i[1]);
+    const double wave = 2 * acos(-1) / f, low = 64 / c->f[2], high = 64 / c->f[3];
+    double ramp;
+    switch (c->i[2]) {
+    case STINT_ROTARY_LINEAR:
+        return f / c->f[1];
+    case STINT_ROTARY_LLAMA3:
+        if (wave < high)
+            return f;
+        ramp = (64 / wave - c->f[2]) / (c->f[3] - c->f[2]);
+        return wave > low ? f / c->f[1] : (1 - ramp) * f / c->f[1] + ramp * f;
+    case STINT_ROTARY_YARN:
+        ramp = ((double)i - fmax(0, floor(yarn_index(c, c->f[3])))) /
+               (ceil(yarn_index(c, c->f[2])) - fmax(0, floor(yarn_index(c, c->f[3]))));
+        ramp = fmin(1, fmax(0, ramp));
+        return f * (1 - ramp) + f / c->f[1] * ramp;
+    default:
+        return f;
+    }
 }
 
 static void reference_rotary(const op_case *c, const op_tensor *in, op_tensor *out)
@@ -66,20 +104,23 @@ static void reference_rotary(const op_case *c, const op_tensor *in, op_tensor *o
             continue;
         }
         const int64_t k = column % size;
-        const double angle =
-            (double)t * pow(c->f[0], -2.0 * (double)(k % half) / (double)size);
+        const double angle = (double)t * rotary_angle(c, k % half);
+        const double gain = c->i[2] == STINT_ROTARY_YARN ? c->f[4] : 1;
         const double other = k < half ? -in[0].data[i + half] : in[0].data[i - half];
-        out->data[i] = x * cos(angle) + other * sin(angle);
+        out->data[i] = gain * (x * cos(angle) + other * sin(angle));
     }
 }
 
-/* ---- attention: x0 packed; i: heads, kv_heads, all */
+/* ---- attention: x0 packed; i: heads, kv_heads, all, window */
 
 static stint_value build_attention(stint_graph *g, const stint_value *x,
                                    const op_case *c)
 {
     return stint_attention(g, x[0],
-                           &(stint_attention_desc){c->i[0], c->i[1], c->i[2] != 0});
+                           &(stint_attention_desc){.heads = c->i[0],
+                                                   .kv_heads = c->i[1],
+                                                   .all = c->i[2] != 0,
+                                                   .window = c->i[3]});
 }
 
 /* One query of one head; row and y are those of its sequence. */
@@ -93,18 +134,19 @@ static void text_attend(const op_case *c, const op_tensor *in, int64_t b, int64_
     const double *q = row + t * width + h * size;
     const double *k = row + (c->i[0] + group) * size, *v = k + c->i[1] * size;
     const int64_t end = c->i[2] ? length : t + 1;
+    const int64_t begin = c->i[3] && t + 1 > c->i[3] ? t + 1 - c->i[3] : 0;
     double total = 0, score[64], largest = -INFINITY;
     double *weight = length <= 64 ? score : calloc((size_t)length, sizeof *weight);
-    for (int64_t j = 0; j < end; j++) {
+    for (int64_t j = begin; j < end; j++) {
         weight[j] = 0;
         for (int64_t e = 0; e < size; e++)
             weight[j] += q[e] * k[j * width + e] / sqrt((double)size);
         largest = fmax(largest, weight[j]);
     }
-    for (int64_t j = 0; j < end; j++)
+    for (int64_t j = begin; j < end; j++)
         total += weight[j] = exp(weight[j] - largest);
     for (int64_t e = 0; e < size; e++)
-        for (int64_t j = 0; j < end; j++)
+        for (int64_t j = begin; j < end; j++)
             y[e] += weight[j] / total * v[j * width + e];
     if (weight != score)
         free(weight);
@@ -158,6 +200,21 @@ static void reference_linear_loss(const op_case *c, const op_tensor *in, op_tens
         .name = "attention " label, .n_in = 1, .shape = {xs}, .grad = 1, .once = true, \
         .build = build_attention, .reference = reference_attention,                    \
         .i = {heads, kv, every}, .torch = py                                           \
+    }
+#define TEXT_WINDOW(label, xs, heads, kv, seen)                                        \
+    {                                                                                  \
+        .name = "attention " label, .n_in = 1, .shape = {xs}, .grad = 1, .once = true, \
+        .build = build_attention, .reference = reference_attention,                    \
+        .i = {heads, kv, 0, seen},                                                     \
+        .torch = "attention(x0, " #heads ", " #kv ", True, " #seen ")"                 \
+    }
+#define TEXT_ROTARY(label, xs, heads, size, kind, ...)                \
+    {                                                                 \
+        .name = "rotary " label, .n_in = 1, .shape = {xs}, .grad = 1, \
+        .build = build_rotary, .reference = reference_rotary,         \
+        .i = {heads, size, kind}, .f = {                              \
+            __VA_ARGS__                                               \
+        }                                                             \
     }
 #define TEXT_NORM(label, inputs, xs, row, py)                              \
     {                                                                      \
@@ -234,6 +291,15 @@ static const op_case op_cases_text[] = {
     TEXT_ATTENTION("several tiles", "1,150,21", 1, 1, 0, "attention(x0, 1, 1, True)"),
     TEXT_ATTENTION("several tiles of all", "1,131,20", 2, 1, 1,
                    "attention(x0, 2, 1, False)"),
+    TEXT_WINDOW("window", "B,H,24", 2, 2, 3),
+    TEXT_WINDOW("window of one, shared keys", "2,11,40", 6, 2, 1),
+    TEXT_WINDOW("window within a tile", "1,150,21", 1, 1, 9),
+    TEXT_WINDOW("window over tiles", "1,201,12", 2, 1, 70),
+    TEXT_WINDOW("window beyond", "1,70,12", 1, 1, 100),
+    TEXT_ROTARY("linear", "2,20,18", 2, 8, STINT_ROTARY_LINEAR, 10000.0, 4.0),
+    TEXT_ROTARY("llama3", "1,90,34", 2, 16, STINT_ROTARY_LLAMA3, 500.0, 8.0, 1.0, 4.0),
+    TEXT_ROTARY("yarn", "1,90,34", 2, 16, STINT_ROTARY_YARN, 500.0, 4.0, 1.0, 16.0,
+                1.125),
 };
 
 #endif

@@ -39,7 +39,7 @@ def conv2d(x, w, *rest):
     return F.conv2d(x.contiguous(), w.contiguous(), *rest)
 
 
-def attention(x, heads, kv_heads, causal):
+def attention(x, heads, kv_heads, causal, window=0):
     """Packed rows [batch, length, (heads + 2 kv_heads) size]."""
     size = x.shape[2] // (heads + 2 * kv_heads)
     parts = x.split([heads * size, kv_heads * size, kv_heads * size], 2)
@@ -49,6 +49,9 @@ def attention(x, heads, kv_heads, causal):
     if causal:
         later = torch.ones(score.shape[2:], dtype=torch.bool).triu(1)
         score = score.masked_fill(later, -math.inf)
+    if window:
+        behind = torch.ones(score.shape[2:], dtype=torch.bool).tril(-window)
+        score = score.masked_fill(behind, -math.inf)
     return (score.softmax(3) @ v).transpose(1, 2).flatten(2)
 
 

@@ -50,6 +50,32 @@ static int64_t seen(const sti_attention *a, int64_t t, int64_t j0, int64_t j1)
     return end > j0 ? end - j0 : 0;
 }
 
+/* Keys of the block from j0 that are behind the window of query t. */
+static int64_t behind(const sti_attention *a, int64_t t, int64_t j0)
+{
+    const int64_t first = a->window ? t + 1 - a->window - j0 : 0;
+    return first > 0 ? first : 0;
+}
+
+/* Keys behind the window weigh nothing. Returns how many of the n there are to be
+ * looked at: all, or none where all are behind it. */
+static int64_t hide(const sti_attention *a, int64_t t, int64_t j0, int64_t n, float *s)
+{
+    const int64_t hidden = behind(a, t, j0);
+    if (hidden >= n)
+        return 0;
+    for (int64_t j = 0; j < hidden; j++)
+        s[j] = -INFINITY;
+    return n;
+}
+
+/* End of the queries that see any key of the block [j0, j1). */
+static int64_t last_query(const sti_attention *a, int64_t j1)
+{
+    const int64_t end = a->window ? j1 + a->window - 1 : a->length;
+    return end < a->length ? end : a->length;
+}
+
 static void copy_rows(const attention_job *job, const float *x, int64_t ld,
                       int64_t rows, float *block)
 {
@@ -110,10 +136,12 @@ static void forward_tile(const head *h, int64_t i0, int64_t i1, int64_t j0, int6
     const sti_attention *a = h->job->a;
     find_scores(h, i0, i1, j1 - j0);
     for (int64_t t = i0; t < i1; t++) {
-        const int64_t n = seen(a, t, j0, j1);
         float *s = h->s + (t - i0) * BLOCK;
-        h->job->row->join(sti_softmax_pad(n, s), s, h->job->stats + h->stats + 2 * t,
-                          a->size, out + (t - i0) * ldo);
+        const int64_t n = hide(a, t, j0, seen(a, t, j0, j1), s);
+        if (n > 0)
+            h->job->row->join(sti_softmax_pad(n, s), s,
+                              h->job->stats + h->stats + 2 * t, a->size,
+                              out + (t - i0) * ldo);
         zero_from(s, n, j1 - j0);
     }
     const sti_brgemm g = {.m = i1 - i0,
@@ -164,7 +192,8 @@ static void forward_piece(void *arg, int64_t piece, int worker)
         const int64_t j1 = block_end(j0, a->length);
         copy_columns(job, h.k + j0 * job->width, j1 - j0, h.kt);
         copy_rows(job, h.v + j0 * job->width, job->width, j1 - j0, h.vb);
-        for (int64_t i0 = a->causal ? j0 : 0; i0 < a->length; i0 += BLOCK)
+        const int64_t end = last_query(a, j1);
+        for (int64_t i0 = a->causal ? j0 : 0; i0 < end; i0 += BLOCK)
             forward_tile(&h, i0, block_end(i0, a->length), j0, j1, out + i0 * ldo, ldo);
     }
     for (int64_t t = 0; t < a->length; t++)
@@ -195,8 +224,11 @@ static attention_job job_of(const sti_attention *a, const float *qkv, void *scra
 
 double sti_attention_flop(const sti_attention *a)
 {
+    const int64_t length = a->length;
+    const int64_t far = a->window && a->window < length ? length - a->window : 0;
     const double pairs =
-        (double)a->length * (double)(a->length + 1) * (a->causal ? 0.5 : 1.0);
+        (double)length * (double)(length + 1) * (a->causal ? 0.5 : 1.0) -
+        (double)far * (double)(far + 1) * 0.5;
     return 4.0 * (double)(a->batch * a->heads * a->size) * pairs;
 }
 
@@ -240,8 +272,9 @@ static void find_weights(const head_grad *g, int64_t t, int64_t n, int64_t count
 {
     const attention_job *job = g->h.job;
     const float *stats = job->saved + g->h.stats + 2 * t;
-    job->row->weights(sti_softmax_pad(n, s), stats[0], 1.0f / stats[1], g->delta[t],
-                      job->factor, s, ds);
+    if (n > 0)
+        job->row->weights(sti_softmax_pad(n, s), stats[0], 1.0f / stats[1], g->delta[t],
+                          job->factor, s, ds);
     zero_from(s, n, count);
     zero_from(ds, n, count);
 }
@@ -261,9 +294,11 @@ static void backward_tile(const head_grad *g, int64_t i0, int64_t i1, int64_t j0
                                    .ldb = BLOCK,
                                    .ldc = BLOCK};
     sti_brgemm_stride_f32(&of_weights, 1, dy, g->vt, 0, 0, g->ds);
-    for (int64_t t = i0; t < i1; t++)
-        find_weights(g, t, seen(a, t, j0, j1), keys, h->s + (t - i0) * BLOCK,
+    for (int64_t t = i0; t < i1; t++) {
+        float *s = h->s + (t - i0) * BLOCK;
+        find_weights(g, t, hide(a, t, j0, seen(a, t, j0, j1), s), keys, s,
                      g->ds + (t - i0) * BLOCK);
+    }
     const sti_brgemm of_keys = {.m = keys,
                                 .n = a->size,
                                 .k = queries,
@@ -350,7 +385,8 @@ static void backward_keys(const head_grad *g, int64_t j0, int64_t j1, bool first
         copy_rows(job, g->dk + at, job->width, keys, g->dkb);
         copy_rows(job, g->dv + at, job->width, keys, g->dvb);
     }
-    for (int64_t i0 = a->causal ? j0 : 0; i0 < a->length; i0 += BLOCK)
+    const int64_t end = last_query(a, j1);
+    for (int64_t i0 = a->causal ? j0 : 0; i0 < end; i0 += BLOCK)
         backward_tile(g, i0, block_end(i0, a->length), j0, j1);
     for (int64_t j = 0; j < keys; j++) {
         memcpy(g->dk + at + j * job->width, g->dkb + j * size,

@@ -7,6 +7,8 @@
  *     s_j = (q_t / sqrt(size)) . k_j for keys j <= t (all keys unless causal),
  *     y_t = sum_j softmax(s)_j v_j                       y [batch, length, heads size]
  *
+ * With a window a query sees the keys j > t - window alone (Beltagy et al. 2020).
+ *
  * Keys come in blocks of 64 from key 0; the running maximum and sum of a query are
  * updated block by block (Milakov and Gimelshein 2018), and stay as its two saved
  * numbers. Products are chains of fused multiply-adds (brgemm.h), so the bits depend on
@@ -23,6 +25,7 @@
 typedef struct sti_attention {
     int64_t batch, length, heads, kv_heads, size;
     bool causal;
+    int64_t window; /* keys that a query sees, its own the last; 0: all. Causal only */
 } sti_attention;
 
 /* Floats of a row of qkv. */

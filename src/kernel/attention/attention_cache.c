@@ -111,6 +111,18 @@ static void begin_group(const cache_group *g)
     memset(g->out, 0, (size_t)(g->queries * c->size) * sizeof *g->out);
 }
 
+/* Keys of a block, n of them, below `sees`: those behind the query's window are to
+ * weigh nothing. Returns n, or 0 where all are behind it. */
+static int64_t hide(const sti_attention_cache *c, int64_t sees, int64_t n, float *s)
+{
+    const int64_t hidden = c->window ? sees - c->window : 0;
+    if (hidden >= n)
+        return 0;
+    for (int64_t j = 0; j < hidden; j++)
+        s[j] = -INFINITY;
+    return n;
+}
+
 /* Keys j0 .. j0 + count, of which query r sees those up to its own row. */
 static void add_block(const cache_group *g, int64_t j0, int64_t count)
 {
@@ -132,10 +144,11 @@ static void add_block(const cache_group *g, int64_t j0, int64_t count)
     sti_brgemm_stride_f32(&scores, 1, g->scaled, c->keys + at, 0, 0, g->s);
     for (int64_t r = 0; r < g->queries; r++) {
         const int64_t sees = g->sequence->position + r / g->group + 1 - j0;
-        const int64_t n = sees < 0 ? 0 : sees < count ? sees : count;
         float *s = g->s + r * BLOCK;
-        g->job->row->join(sti_softmax_pad(n, s), s, g->stats + 2 * r, c->size,
-                          g->out + r * c->size);
+        const int64_t n = hide(c, sees, sees < 0 ? 0 : sees < count ? sees : count, s);
+        if (n > 0)
+            g->job->row->join(sti_softmax_pad(n, s), s, g->stats + 2 * r, c->size,
+                              g->out + r * c->size);
         memset(s + n, 0, (size_t)(count - n) * sizeof *s);
     }
     sti_brgemm_stride_f32(&sums, 1, g->s, c->values + at, 0, 0, g->out);
@@ -157,8 +170,10 @@ static void group_piece(void *arg, int64_t piece, int worker)
     const cache_job *job = arg;
     const cache_group g = group_of(job, piece, worker);
     const int64_t keys = g.sequence->position + g.sequence->rows;
+    const int64_t window = job->c->window;
+    const int64_t first = window ? g.sequence->position + 1 - window : 0;
     begin_group(&g);
-    for (int64_t j0 = 0; j0 < keys; j0 += BLOCK)
+    for (int64_t j0 = first > 0 ? first / BLOCK * BLOCK : 0; j0 < keys; j0 += BLOCK)
         add_block(&g, j0, keys - j0 < BLOCK ? keys - j0 : BLOCK);
     end_group(&g);
 }

@@ -20,6 +20,7 @@ enum { STI_ATTENTION_BLOCK = 64 }; /* rows */
 typedef struct sti_attention_cache {
     int64_t heads, kv_heads, size;
     int64_t capacity; /* rows of all blocks, a multiple of 64 */
+    int64_t window;   /* as in attention.h; 0: none */
     float *keys, *values;
 } sti_attention_cache;
 

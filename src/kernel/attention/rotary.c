@@ -1,5 +1,6 @@
 #include "kernel/attention/rotary.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "kernel/elementwise/elementwise.h"
@@ -31,12 +32,49 @@ static double frequency(double base, int64_t i, int64_t size)
     return sum * power;
 }
 
+/* The i at which a wave turns `turns` times within the positions of training. */
+static double turning_index(const sti_rotary *a, double turns)
+{
+    return (double)a->size *
+           sti_smooth_log((double)a->stretch.original / (turns * TWO_PI)) /
+           (2 * sti_smooth_log(a->base));
+}
+
+/* 0: the wave stays as it is, 1: it is stretched by the factor. */
+static double stretched_share(const sti_rotary *a, int64_t i, double f)
+{
+    const sti_rotary_stretch *s = &a->stretch;
+    if (s->kind == STI_ROTARY_LINEAR)
+        return 1;
+    double share;
+    if (s->kind == STI_ROTARY_LLAMA3) {
+        const double waves = (double)s->original * f / TWO_PI;
+        share = ((double)s->high - waves) / ((double)s->high - (double)s->low);
+    } else {
+        double begin = floor(turning_index(a, (double)s->high));
+        double end = ceil(turning_index(a, (double)s->low));
+        begin = begin > 0 ? begin : 0;
+        end = end < (double)(a->size - 1) ? end : (double)(a->size - 1);
+        share = ((double)i - begin) / (end > begin ? end - begin : 0.001);
+    }
+    return share < 0 ? 0 : share > 1 ? 1 : share;
+}
+
+static double angle_of(const sti_rotary *a, int64_t i)
+{
+    const double f = frequency(a->base, i, a->size);
+    if (a->stretch.kind == STI_ROTARY_PLAIN)
+        return f;
+    const double share = stretched_share(a, i, f);
+    return f * (1 - share) + f / (double)a->stretch.factor * share;
+}
+
 static void find_angles(const sti_team *team, const sti_rotary *a, float *cosine,
                         float *sine)
 {
     const int64_t half = a->size / 2, count = a->length * half;
     for (int64_t i = 0; i < half; i++) {
-        const double f = frequency(a->base, i, a->size);
+        const double f = angle_of(a, i);
         for (int64_t t = 0; t < a->length; t++) {
             const double angle = (double)(a->position + t) * f;
             const double turns = (double)(int64_t)(angle / TWO_PI + 0.5);
@@ -45,6 +83,11 @@ static void find_angles(const sti_team *team, const sti_rotary *a, float *cosine
     }
     sti_unary_f32(team, STI_UNARY_COS, count, 0.0f, sine, cosine);
     sti_unary_f32(team, STI_UNARY_SIN, count, 0.0f, sine, sine);
+    const float gain = a->stretch.attention;
+    for (int64_t i = 0; a->stretch.kind == STI_ROTARY_YARN && i < count; i++) {
+        cosine[i] *= gain;
+        sine[i] *= gain;
+    }
 }
 
 static void rotate(const float *x, const float *cosine, const float *sine, float sign,

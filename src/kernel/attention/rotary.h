@@ -15,12 +15,33 @@
 
 #include "base/team.h"
 
+/* How the wavelengths of a model are stretched to see further than it was trained for;
+ * f is the angle of one position above, w = 2 pi / f its wavelength.
+ *   LINEAR  f / factor (Chen et al. 2023)
+ *   LLAMA3  f where w < original / high, f / factor where w > original / low, and a mix
+ *           of both between (Grattafiori et al. 2024)
+ *   YARN    a mix of both by a ramp over i, from where a wave turns `high` times within
+ *           `original` positions to where it turns `low` times (Peng et al. 2023);
+ *           cosines and sines are also multiplied by `attention` */
+typedef enum sti_rotary_kind {
+    STI_ROTARY_PLAIN,
+    STI_ROTARY_LINEAR,
+    STI_ROTARY_LLAMA3,
+    STI_ROTARY_YARN
+} sti_rotary_kind;
+
+typedef struct sti_rotary_stretch {
+    sti_rotary_kind kind;
+    float factor, low, high, attention, original;
+} sti_rotary_stretch;
+
 typedef struct sti_rotary {
     int64_t batch, length;      /* x [batch, length, width] */
     int64_t width, heads, size; /* the first heads * size columns are rotated */
     int64_t position;           /* of row 0 of each sequence */
     double base;                /* 10000 */
     int inverse;                /* backwards: the gradient */
+    sti_rotary_stretch stretch;
 } sti_rotary;
 
 /* cos and sin of [length, size / 2] angles. */
