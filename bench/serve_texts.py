@@ -21,7 +21,7 @@ import time
 import numpy as np
 
 DEPTH, WIDTH, HEADS, CONTEXT, VOCABULARY = 12, 768, 12, 1024, 50257
-PROMPT = "The quick brown fox jumps over the lazy dog. "  # 45 tokens of a byte
+PROMPT = "The fox "  # 8 tokens of a byte
 
 
 def tensors():
@@ -48,7 +48,7 @@ def byte_letters():
 
 def make_model(folder):
     rng = np.random.default_rng(1)
-    head, at = {}, 0
+    head, at = {"__metadata__": {"format": "pt"}}, 0
     for name, shape in tensors():
         size = 4 * int(np.prod(shape))
         head[name] = {"dtype": "F32", "shape": shape, "data_offsets": [at, at + size]}
@@ -120,7 +120,8 @@ def main():
         os.mkdir(folder)
         make_model(folder)
         server = subprocess.Popen([a.stint, "serve", f"m={folder}", "--sla", "600s", "--cut", str(a.j), "-j", str(a.j),
-                                   "--listen", "127.0.0.1:0", "--address-file", address], stderr=subprocess.DEVNULL)
+                                   "--listen", "127.0.0.1:0", "--address-file", address], 
+                                  stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         try:
             while not os.path.exists(address):
                 if server.poll() is not None:

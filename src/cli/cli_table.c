@@ -26,6 +26,8 @@
     X(import_hf) \
     X(import_field) \
     X(export_hf) \
+    X(import_gguf) \
+    X(export_gguf) \
     X(svm_train) \
     X(svm_predict) \
     X(svm_scale) \

@@ -5,10 +5,11 @@
 
 #include "base/fail.h"
 #include "cli/cli_serve.h"
+#include "serve/answer_times_page.h"
 #include "serve/load.h"
 
 typedef struct bench_args {
-    const char *url, *simulate, *model, *arrivals, *batch, *raw;
+    const char *url, *simulate, *model, *arrivals, *batch, *raw, *data, *page;
     double duration_s, quantile;
     int64_t requests, seed;
     int service;
@@ -41,10 +42,16 @@ static const sti_option bench_rows[] = {
                "images")},
     {.name = "batch",
      .unit = "KIND",
-     BENCH_ROW(
-         batch, STI_OPTION_TEXT, "",
-         "images of a query: N, lognormal:MU,SIGMA, dist:1=0.4,2=0.6; none: 1, or "
-         "as the tables say")},
+     BENCH_ROW(batch, STI_OPTION_TEXT, "",
+               "images of a query, or tokens of a text: N, lognormal:MU,SIGMA, "
+               "dist:1=0.4,2=0.6; none: 1, or as the tables say")},
+    {.name = "data",
+     .unit = "PATH",
+     BENCH_ROW(data, STI_OPTION_PATH, "",
+               "a file with a prompt a line, or image files")},
+    {.name = "page",
+     .unit = "FILE",
+     BENCH_ROW(page, STI_OPTION_PATH, "", "gets latencies as a page of HTML")},
     {.name = "raw",
      .unit = "PATH",
      BENCH_ROW(raw, STI_OPTION_TEXT, "", "ask for this path alone, with GET")},
@@ -62,7 +69,7 @@ static const sti_option bench_rows[] = {
                "times of a simulation: the tables' medians, or drawn around them")},
     {.name = "find-rate",
      BENCH_ROW(find_rate, STI_OPTION_BOOL, "false",
-               "the highest rate of a simulation at which --quantile is in time")},
+               "the highest simulated rate with --quantile in time")},
     {.name = "seed",
      .unit = "N",
      .min = 0,
@@ -81,6 +88,7 @@ static const sti_option bench_rows[] = {
 typedef struct bench_result {
     sti_serve_result result;
     double rate_per_s, bound_per_s; /* NaN: not looked for */
+    sti_answer_times times;
 } bench_result;
 
 static stint_status answer(sti_cli_call *call, const bench_result *r, const char *kind)
@@ -160,6 +168,7 @@ static stint_status simulate(sti_cli_call *call, sti_serve_tables *tables,
     sti_serve_plan plan;
     sti_simulate_desc desc = {.exponential = args->service == 1,
                               .queries = args->requests,
+                              .times = args->page ? &r->times : NULL,
                               .duration_s = args->requests ? 0 : args->duration_s};
     stint_status st;
     STI_TRY(find_model(args, tables, &desc.model));
@@ -194,6 +203,8 @@ static stint_status load(sti_cli_call *call, bench_result *r)
     STI_TRY(sti_serve_load(&(sti_load_desc){.url = args->url,
                                             .model = args->model,
                                             .raw = args->raw,
+                                            .data = args->data,
+                                            .times = args->page ? &r->times : NULL,
                                             .traffic = &traffic,
                                             .queries = args->requests,
                                             .duration_s = args->duration_s},
@@ -203,11 +214,18 @@ out:
     return st;
 }
 
+/* The file of arrivals; NULL: they are drawn. */
+static const char *trace_of(const char *arrivals)
+{
+    return strncmp(arrivals, "trace:", 6) == 0 ? arrivals + 6 : NULL;
+}
+
 static stint_status bench_run(sti_cli_call *call)
 {
     const bench_args *args = call->args;
     sti_serve_tables tables = {.models = 0};
     bench_result r = {.rate_per_s = (double)NAN, .bound_per_s = (double)NAN};
+    const char *kind = args->simulate ? "sim" : "real";
     stint_status st;
     if (!args->url == !args->simulate)
         return sti_fail(STINT_E_USAGE, "one of --url and --simulate was wanted");
@@ -215,6 +233,14 @@ static stint_status bench_run(sti_cli_call *call)
         return sti_fail(STINT_E_UNSUPPORTED,
                         "--find-rate is of simulations; for a server call once for "
                         "each rate");
+    if (args->data && (args->simulate || args->raw))
+        return sti_fail(STINT_E_USAGE, "--data: is sent to a model of a server; a "
+                                       "simulation sends nothing, and --raw a GET");
+    for (int i = 0; args->page && i < 3; i++) {
+        const char *in[] = {args->simulate, args->data, trace_of(args->arrivals)};
+        if (in[i])
+            STI_TRY(sti_cli_check_out(in[i], args->page));
+    }
     if (args->simulate) {
         STI_TRY(sti_serve_tables_read(args->simulate, &tables));
         if (tables.holes > 0)
@@ -226,8 +252,14 @@ static stint_status bench_run(sti_cli_call *call)
     } else {
         STI_TRY(load(call, &r));
     }
-    STI_TRY(answer(call, &r, args->simulate ? "sim" : "real"));
+    if (args->page)
+        STI_TRY(sti_answer_times_page(
+            args->page, &r.times, &r.result,
+            &(sti_answer_times_about){
+                .kind = kind, .subject = args->simulate ? args->simulate : args->url}));
+    STI_TRY(answer(call, &r, kind));
 out:
+    sti_answer_times_fini(&r.times);
     sti_serve_result_fini(&r.result);
     sti_serve_tables_fini(&tables);
     return st;
@@ -240,10 +272,11 @@ const sti_cli_command sti_cmd_bench_serve = {
     .example = "stint bench serve --url http://127.0.0.1:8000 --arrivals poisson:200\n"
                "stint bench serve --simulate tables.json --batch lognormal:1.4,0.9 "
                "--find-rate",
-    .about = "Queries are sent at the times that were drawn for them, whether earlier "
-             "ones have been answered or not, and latencies count from then. A "
-             "simulation runs the scheduler of `stint serve` on latency tables, of "
-             "machines that are not here, too.",
+    .about =
+        "Queries are sent at the times that were drawn for them, whether earlier "
+        "ones have been answered or not, and latencies count from then. A "
+        "simulation runs the scheduler of `stint serve` on latency tables, also of "
+        "other machines.",
     STI_CLI_ARGS(bench_rows, bench_args),
     .run = bench_run,
 };

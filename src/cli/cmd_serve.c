@@ -175,6 +175,14 @@ static stint_status serve_run(sti_cli_call *call)
     return st == STINT_OK ? answer(call, &result) : st;
 }
 
+static const sti_cli_absent serve_absent[] = {
+    {.word = "--units",
+     .status = STINT_E_UNSUPPORTED,
+     .sentence = "cuts finer than a CPU are not there; --cut 1,1 gives each of two "
+                 "partitions a CPU of its own"},
+    {.word = NULL},
+};
+
 const sti_cli_command sti_cmd_serve = {
     .name = "serve",
     .summary = "answer requests over HTTP, each in time or refused at once",
@@ -188,6 +196,7 @@ const sti_cli_command sti_cmd_serve = {
         "answered first. SIGHUP loads the models anew.",
     .min_operands = 1,
     .max_operands = STI_SERVE_MODELS,
+    .absent = serve_absent,
     STI_CLI_ARGS(serve_rows, serve_args),
     .run = serve_run,
 };

@@ -6,7 +6,8 @@
 #include "base/fail.h"
 #include "base/memory.h"
 #include "base/rng.h"
-#include "kernel/maths/maths.h"
+#include "base/team.h"
+#include "kernel/elementwise/elementwise.h"
 #include "stint/topk.h"
 
 enum { FIRST_LOOK = 256 }; /* tokens sorted at first when a share is asked for */
@@ -189,10 +190,17 @@ static int64_t likeliest(int64_t n, const float *logits)
     return sound ? best : -1;
 }
 
-/* The weight of a token against the likeliest one's, which is 1. */
-static float weight_of(const sti_sampler *s, float logit, float top)
+/* value[i]: the weight of logit i against the likeliest one's, which is 1; returns
+ * their sum. logits may be value. */
+static double weigh(sti_sampler *s, const float *logits, int64_t count, float top)
 {
-    return sti_exp_f32((logit - top) / (float)s->desc.temperature);
+    double sum = 0;
+    for (int64_t i = 0; i < count; i++)
+        s->value[i] = (logits[i] - top) / (float)s->desc.temperature;
+    sti_unary_f32(&sti_team_serial, STI_UNARY_EXP, count, 0.0f, s->value, s->value);
+    for (int64_t i = 0; i < count; i++)
+        sum += (double)s->value[i];
+    return sum;
 }
 
 /* value[i] = weight of the i-th winner of k; returns their sum. */
@@ -202,11 +210,7 @@ static stint_status order(sti_sampler *s, const float *logits, float top, int64_
     const stint_topk_desc desc = select_desc(s->vocabulary, k);
     const stint_status st = stint_topk(&desc, logits, NULL, s->index, s->value,
                                        s->workspace, s->workspace_bytes);
-    *sum_out = 0;
-    for (int64_t i = 0; i < k && st == STINT_OK; i++) {
-        s->value[i] = weight_of(s, s->value[i], top);
-        *sum_out += (double)s->value[i];
-    }
+    *sum_out = st == STINT_OK ? weigh(s, s->value, k, top) : 0;
     return st;
 }
 
@@ -238,8 +242,7 @@ static stint_status choose(sti_sampler *s, const float *logits, float top,
         }
         return st;
     }
-    for (int64_t i = 0; i < s->vocabulary; i++)
-        sum += (double)weight_of(s, logits[i], top);
+    sum = weigh(s, logits, s->vocabulary, top);
     for (int64_t k = max_count < FIRST_LOOK ? max_count : FIRST_LOOK;;
          k = next_look(k, max_count)) {
         double some;
@@ -292,10 +295,8 @@ stint_status sti_sampler_draw(sti_sampler *s, const float *logits, int64_t i,
         if (st != STINT_OK)
             return st;
     }
-    for (int64_t t = 0; t < s->vocabulary && !ordered; t++) {
-        s->value[t] = weight_of(s, logits[t], logits[best]);
-        sum += (double)s->value[t];
-    }
+    if (!ordered)
+        sum = weigh(s, logits, s->vocabulary, logits[best]);
     sti_random4(s->desc.seed, STI_STREAM_SAMPLE, (uint64_t)i, 0, word);
     const uint64_t bits = (uint64_t)word[0] << 32 | word[1];
     const int64_t at = pick(s->value, count, sum, (double)(bits >> 11) * 0x1p-53);

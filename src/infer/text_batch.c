@@ -28,7 +28,7 @@ struct sti_text_batch {
     sti_text_batch_desc desc;
     sti_text_batch_sizes sizes;
     sti_decoder *decoder;
-    sti_sampler sampler;
+    sti_sampler *sampler;             /* [threads] */
     text *text;                       /* [texts] */
     int32_t *tokens;                  /* windows and page tables of all */
     int order[STI_TEXTS_MOST], count; /* texts in the batch, the oldest first */
@@ -78,7 +78,9 @@ stint_status sti_text_batch_measure(const sti_text_batch_desc *d,
     *out = (sti_text_batch_sizes){
         .weights_bytes = sizes.weights_bytes,
         .cache_bytes = sizes.cache_bytes,
-        .work_bytes = sizes.work_bytes + sampler + table_floats(d) * sizeof(int32_t) +
+        .work_bytes = sizes.work_bytes +
+                      (size_t)d->decoder.threads * (sampler + sizeof(sti_sampler)) +
+                      table_floats(d) * sizeof(int32_t) +
                       (size_t)d->texts * sizeof(text) + sizeof(sti_text_batch),
         .page_bytes = sizes.cache_bytes / (size_t)d->pages,
         .context_pages = pages_for(d->decoder.context)};
@@ -102,6 +104,18 @@ static void lay_tables(sti_text_batch *b)
         b->free_page[p] = (int32_t)(b->free - 1 - p);
 }
 
+static stint_status make_samplers(sti_text_batch *b)
+{
+    const sti_decoder_desc *d = &b->desc.decoder;
+    stint_status st = STINT_OK;
+    b->sampler = sti_alloc_array(d->threads, sizeof *b->sampler, "samplers");
+    if (!b->sampler)
+        return STINT_E_MEMORY;
+    for (int i = 0; i < d->threads && st == STINT_OK; i++)
+        st = sti_sampler_init_any(d->model.vocabulary, &b->sampler[i]);
+    return st;
+}
+
 stint_status sti_text_batch_create(const sti_text_batch_desc *desc,
                                    const sti_weight_source *source,
                                    sti_text_batch **batch_out)
@@ -121,7 +135,7 @@ stint_status sti_text_batch_create(const sti_text_batch_desc *desc,
         goto out;
     }
     lay_tables(b);
-    STI_TRY(sti_sampler_init_any(desc->decoder.model.vocabulary, &b->sampler));
+    STI_TRY(make_samplers(b));
     STI_TRY(sti_decoder_create(&b->desc.decoder, source, &b->decoder));
     *batch_out = b;
     b = NULL;
@@ -135,7 +149,9 @@ void sti_text_batch_destroy(sti_text_batch *b)
     if (!b)
         return;
     sti_decoder_destroy(b->decoder);
-    sti_sampler_fini(&b->sampler);
+    for (int i = 0; b->sampler && i < b->desc.decoder.threads; i++)
+        sti_sampler_fini(&b->sampler[i]);
+    sti_free(b->sampler);
     sti_free(b->text);
     sti_free(b->tokens);
     sti_free(b);
@@ -172,7 +188,8 @@ stint_status sti_text_batch_join(sti_text_batch *b, const sti_text_desc *d,
     if (b->count == b->desc.texts)
         return sti_fail(STINT_E_BUDGET, "%d texts are drawn at a time, and as many are",
                         b->desc.texts);
-    STI_TRY(sti_sampler_reserve(&b->sampler, &d->sampler));
+    for (int k = 0; k < b->desc.decoder.threads; k++)
+        STI_TRY(sti_sampler_reserve(&b->sampler[k], &d->sampler));
     while (b->text[i].in)
         i++;
     text *t = &b->text[i];
@@ -319,37 +336,51 @@ static void slide(sti_text_batch *b, text *t)
     give_pages(b, t);
 }
 
-static sti_text_drawn draw(sti_text_batch *b, int number, const float *logits)
+/* The texts that draw in a step: their logits, and what comes of them. */
+typedef struct draw_job {
+    sti_text_batch *batch;
+    const float *logits; /* [count, vocabulary] */
+    sti_text_drawn *drawn;
+} draw_job;
+
+static void draw_piece(void *arg, int64_t piece, int worker)
 {
-    text *t = &b->text[number];
-    sti_text_drawn out = {.user = t->user, .text = number};
-    if (sti_first_not_finite(logits, b->desc.decoder.model.vocabulary) >= 0) {
-        out.status = STINT_E_FAILED;
-    } else {
-        sti_sampler_set(&b->sampler, &t->sampler);
-        out.status = sti_sampler_draw(&b->sampler, logits, t->drawn, &out.token);
+    const draw_job *job = arg;
+    sti_text_batch *b = job->batch;
+    sti_text_drawn *out = &job->drawn[piece];
+    const text *t = &b->text[out->text];
+    const int64_t vocabulary = b->desc.decoder.model.vocabulary;
+    const float *logits = job->logits + piece * vocabulary;
+    sti_sampler *sampler = &b->sampler[worker];
+    if (sti_first_not_finite(logits, vocabulary) >= 0) {
+        out->status = STINT_E_FAILED;
+        return;
     }
-    out.last = ++t->drawn == t->draws || out.status != STINT_OK;
-    if (out.last) {
-        sti_text_batch_leave(b, number);
-        return out;
-    }
-    slide(b, t);
-    t->window[t->length++] = out.token;
-    return out;
+    sti_sampler_set(sampler, &t->sampler);
+    out->status = sti_sampler_draw(sampler, logits, t->drawn, &out->token);
 }
 
-int sti_text_batch_step(sti_text_batch *b, int threads, sti_text_drawn *drawn_out)
+static void add_drawn(sti_text_batch *b, sti_text_drawn *d)
 {
-    sti_decoder_piece piece[STI_TEXTS_MOST];
-    int at[STI_TEXTS_MOST], pieces = 0, drawn = 0;
-    const float *logits = NULL;
-    plan_rows(b);
+    text *t = &b->text[d->text];
+    d->last = ++t->drawn == t->draws || d->status != STINT_OK;
+    if (d->last) {
+        sti_text_batch_leave(b, d->text);
+        return;
+    }
+    slide(b, t);
+    t->window[t->length++] = d->token;
+}
+
+static int collect_pieces(const sti_text_batch *b, sti_decoder_piece *piece,
+                          int *number)
+{
+    int pieces = 0;
     for (int i = 0; i < b->count; i++) {
-        text *t = &b->text[b->order[i]];
+        const text *t = &b->text[b->order[i]];
         if (t->rows <= 0)
             continue;
-        at[pieces] = b->order[i];
+        number[pieces] = b->order[i];
         piece[pieces++] =
             (sti_decoder_piece){.tokens = t->window + t->read,
                                 .count = t->rows,
@@ -357,16 +388,28 @@ int sti_text_batch_step(sti_text_batch *b, int threads, sti_text_drawn *drawn_ou
                                 .page = t->page,
                                 .wants_logits = t->read + t->rows == t->length};
     }
+    return pieces;
+}
+
+int sti_text_batch_step(sti_text_batch *b, int threads, sti_text_drawn *drawn_out)
+{
+    sti_decoder_piece piece[STI_TEXTS_MOST];
+    int number[STI_TEXTS_MOST], drawn = 0;
+    draw_job job = {.batch = b, .drawn = drawn_out};
+    plan_rows(b);
+    const int pieces = collect_pieces(b, piece, number);
     if (pieces == 0)
         return 0;
-    sti_decoder_step(b->decoder, piece, pieces, threads, &logits);
+    sti_decoder_step(b->decoder, piece, pieces, threads, &job.logits);
     for (int i = 0; i < pieces; i++) {
-        b->text[at[i]].read += piece[i].count;
-        if (!piece[i].wants_logits)
-            continue;
-        drawn_out[drawn++] = draw(b, at[i], logits);
-        logits += b->desc.decoder.model.vocabulary;
+        text *t = &b->text[number[i]];
+        t->read += piece[i].count;
+        if (piece[i].wants_logits)
+            drawn_out[drawn++] = (sti_text_drawn){.user = t->user, .text = number[i]};
     }
+    sti_team_take(&(sti_team){.threads = threads}, drawn, draw_piece, &job);
+    for (int i = 0; i < drawn; i++)
+        add_drawn(b, &drawn_out[i]);
     return drawn;
 }
 

@@ -559,11 +559,12 @@ static void run_attention(const sti_decoder *d, const decoder_layer *layer,
                           const tile *t)
 {
     const decoder_work *w = &d->work;
-    const stint_text_model_desc *m = &d->desc.model;
     run_linear(d, &layer->qkv, t->rows, w->a, w->qkv);
-    if (m->qk_norm) {
-        run_head_norm(d, &layer->query_norm, t->rows, 0, m->heads);
-        run_head_norm(d, &layer->key_norm, t->rows, m->heads * d->size, m->kv_heads);
+    if (d->desc.model.qk_norm) {
+        const int64_t heads = d->desc.model.heads;
+        run_head_norm(d, &layer->query_norm, t->rows, 0, heads);
+        run_head_norm(d, &layer->key_norm, t->rows, heads * d->size,
+                      d->desc.model.kv_heads);
     }
     if (d->llama)
         run_rotary(d, t);

@@ -114,6 +114,10 @@ static enum MHD_Result send_answer(exchange *e)
         snprintf(number, sizeof number, "%d", r->retry_after_s);
         (void)m->header(response, "Retry-After", number);
     }
+    if (r->refresh_s > 0) {
+        snprintf(number, sizeof number, "%d", r->refresh_s);
+        (void)m->header(response, "Refresh", number);
+    }
     if (r->header_bytes > 0) {
         snprintf(number, sizeof number, "%zu", r->header_bytes);
         (void)m->header(response, "Inference-Header-Content-Length", number);

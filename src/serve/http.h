@@ -25,6 +25,7 @@ typedef struct sti_http_request {
     sti_text answer;
     char timing[96];     /* Server-Timing, or "" */
     int retry_after_s;   /* 0: not said */
+    int refresh_s;       /* a browser is to ask again after so long; 0: not */
     size_t header_bytes; /* of a JSON head before binary data; 0: there is none */
     bool error_object;   /* the handler's: errors as OpenAI's interface has them */
     bool streams;        /* the body comes from `more`, piece by piece */

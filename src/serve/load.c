@@ -15,9 +15,10 @@
 #include "base/rng.h"
 #include "base/stop.h"
 #include "base/text.h"
+#include "serve/load_data.h"
 
 /* Requests that may be under way; beyond them sending waits, and the wait counts. */
-enum { LANES_MOST = 4096, IMAGE_MAX_BYTES = 1 << 26 };
+enum { LANES_MOST = 4096, IMAGE_MAX_BYTES = 1 << 26, END_BYTES = 512 };
 
 /* The calls that we make. */
 typedef struct curl_calls {
@@ -44,6 +45,10 @@ typedef struct lane {
     double sent_s; /* when it was due */
     struct curl_slist *headers;
     const sti_text *head; /* the body: a head, and bytes of noise behind it */
+    sti_text own;         /* the body where it is of data */
+    int64_t first_ns;     /* when the answer began to come; 0: not yet */
+    char end[END_BYTES];  /* the last bytes of it */
+    size_t end_bytes;
     const uint8_t *noise;
     size_t noise_bytes, at; /* at: of the body, what is sent already */
     struct lane *next;      /* of those that are free */
@@ -58,6 +63,8 @@ typedef struct client {
     int lane_count, busy;
     char url[1024], model[STI_SERVE_NAME];
     double sla_s;
+    bool texts;
+    sti_load_data data;
     int64_t values; /* of an image */
     uint8_t *body;  /* noise, for the images of all requests */
     sti_text *head; /* [batch_most]: JSON before so many images */
@@ -104,11 +111,19 @@ static size_t keep_text(char *bytes, size_t each, size_t count, void *user)
     return each * count;
 }
 
-static size_t drop_text(char *bytes, size_t each, size_t count, void *user)
+/* When an answer begins, and its last bytes, are kept. */
+static size_t watch_text(char *bytes, size_t each, size_t count, void *user)
 {
-    (void)bytes;
-    (void)user;
-    return each * count;
+    lane *l = user;
+    const size_t all = each * count, take = all < END_BYTES ? all : END_BYTES;
+    const size_t keep =
+        l->end_bytes + take > END_BYTES ? END_BYTES - take : l->end_bytes;
+    if (l->first_ns == 0)
+        l->first_ns = sti_clock_ns();
+    memmove(l->end, l->end + l->end_bytes - keep, keep);
+    memcpy(l->end + keep, bytes + all - take, take);
+    l->end_bytes = keep + take;
+    return all;
 }
 
 static stint_status get(client *c, const char *path, json_t **json_out)
@@ -158,6 +173,26 @@ static stint_status choose_model(client *c)
 }
 
 /* Shape, SLA and largest batch, as the server says. */
+static void read_meta(client *c, const json_t *meta, int64_t shape_out[3])
+{
+    const json_t *input = json_array_get(json_object_get(meta, "inputs"), 0);
+    const char *name = json_string_value(json_object_get(input, "name"));
+    const json_t *shape = json_object_get(input, "shape");
+    const json_t *parameters = json_object_get(meta, "parameters");
+    c->sla_s = json_number_value(json_object_get(parameters, "sla_s"));
+    c->batch_most = (int)json_integer_value(json_object_get(parameters, "batch_max"));
+    c->values = 1;
+    c->texts = name && strcmp(name, "text_input") == 0;
+    if (c->texts)
+        c->batch_most = STI_SERVE_BATCH; /* tokens */
+    for (int i = 0; i < 3 && !c->texts; i++) {
+        shape_out[i] = json_integer_value(json_array_get(shape, (size_t)i + 1));
+        c->values = shape_out[i] < 1 || c->values > IMAGE_MAX_BYTES
+                        ? IMAGE_MAX_BYTES + 1
+                        : c->values * shape_out[i];
+    }
+}
+
 static stint_status ask_model(client *c, int64_t shape_out[3])
 {
     char path[128];
@@ -168,18 +203,7 @@ static stint_status ask_model(client *c, int64_t shape_out[3])
     snprintf(path, sizeof path, "/v2/models/%s", c->model);
     if ((st = get(c, path, &meta)) != STINT_OK)
         return st;
-    const json_t *input = json_array_get(json_object_get(meta, "inputs"), 0);
-    const json_t *shape = json_object_get(input, "shape");
-    const json_t *parameters = json_object_get(meta, "parameters");
-    c->sla_s = json_number_value(json_object_get(parameters, "sla_s"));
-    c->batch_most = (int)json_integer_value(json_object_get(parameters, "batch_max"));
-    c->values = 1;
-    for (int i = 0; i < 3; i++) {
-        shape_out[i] = json_integer_value(json_array_get(shape, (size_t)i + 1));
-        c->values = shape_out[i] < 1 || c->values > IMAGE_MAX_BYTES
-                        ? IMAGE_MAX_BYTES + 1
-                        : c->values * shape_out[i];
-    }
+    read_meta(c, meta, shape_out);
     json_decref(meta);
     if (c->values > IMAGE_MAX_BYTES || c->batch_most < 1 ||
         c->batch_most > STI_SERVE_BATCH || !(c->sla_s > 0))
@@ -264,7 +288,8 @@ static lane *take_lane(client *c)
     (void)c->curl.set(l->handle, CURLOPT_NOSIGNAL, 1L);
     (void)c->curl.set(l->handle, CURLOPT_TIMEOUT, 60L);
     (void)c->curl.set(l->handle, CURLOPT_TCP_NODELAY, 1L);
-    (void)c->curl.set(l->handle, CURLOPT_WRITEFUNCTION, drop_text);
+    (void)c->curl.set(l->handle, CURLOPT_WRITEFUNCTION, watch_text);
+    (void)c->curl.set(l->handle, CURLOPT_WRITEDATA, l);
     (void)c->curl.set(l->handle, CURLOPT_PRIVATE, l);
     if (c->desc->raw)
         return l;
@@ -279,17 +304,26 @@ static lane *take_lane(client *c)
 static void set_body(client *c, lane *l, int batch)
 {
     char line[80];
-    l->head = &c->head[batch - 1];
-    l->noise = c->body;
-    l->noise_bytes = (size_t)(batch * c->values);
+    size_t head_bytes;
+    if (c->data.count > 0) {
+        sti_load_data_body(&c->data, c->out->sent, batch, &l->own, &head_bytes);
+        l->head = &l->own;
+        l->noise_bytes = 0;
+    } else {
+        l->head = &c->head[batch - 1];
+        head_bytes = l->head->length;
+        l->noise = c->body;
+        l->noise_bytes = (size_t)(batch * c->values);
+    }
     l->at = 0;
     c->curl.free_headers(l->headers);
-    snprintf(line, sizeof line, "Inference-Header-Content-Length: %zu",
-             l->head->length);
-    l->headers = c->curl.add_header(NULL, line);
-    l->headers =
-        c->curl.add_header(l->headers, "Content-Type: application/octet-stream");
-    l->headers = c->curl.add_header(l->headers, "Expect:");
+    l->headers = c->curl.add_header(NULL, "Expect:");
+    l->headers = c->curl.add_header(
+        l->headers, c->texts ? "Content-Type: application/json"
+                             : "Content-Type: application/octet-stream");
+    snprintf(line, sizeof line, "Inference-Header-Content-Length: %zu", head_bytes);
+    if (!c->texts)
+        l->headers = c->curl.add_header(l->headers, line);
     (void)c->curl.set(l->handle, CURLOPT_HTTPHEADER, l->headers);
     (void)c->curl.set(l->handle, CURLOPT_POSTFIELDSIZE,
                       (long)(l->head->length + l->noise_bytes));
@@ -301,6 +335,8 @@ static bool send_one(client *c, double due_s, int batch)
     if (!l)
         return false;
     l->sent_s = due_s;
+    l->first_ns = 0;
+    l->end_bytes = 0;
     if (!c->desc->raw)
         set_body(c, l, batch);
     (void)c->curl.multi_add(c->multi, l->handle);
@@ -309,8 +345,10 @@ static bool send_one(client *c, double due_s, int batch)
     return true;
 }
 
-static stint_status keep(client *c, double latency_s)
+static stint_status keep(client *c, double due_s, double latency_s)
 {
+    if (c->desc->times && !sti_answer_times_add(c->desc->times, due_s, latency_s))
+        return STINT_E_MEMORY;
     if (c->out->served == c->room) {
         const int64_t room = c->room ? 2 * c->room : 4096;
         double *more =
@@ -325,8 +363,18 @@ static stint_status keep(client *c, double latency_s)
     return STINT_OK;
 }
 
-static stint_status take_answer(client *c, const CURLMsg *message, double now)
+/* A stream that was broken off began with 200, too. */
+static bool is_whole(const client *c, const lane *l)
 {
+    char end[END_BYTES + 1];
+    memcpy(end, l->end, l->end_bytes);
+    end[l->end_bytes] = '\0';
+    return !c->texts || strstr(end, "\"done\":true") != NULL;
+}
+
+static stint_status take_answer(client *c, const CURLMsg *message, int64_t begin_ns)
+{
+    double now = sti_seconds_since(begin_ns);
     char *user = NULL;
     long status = 0;
     const CURLcode code = message->data.result;
@@ -338,8 +386,10 @@ static stint_status take_answer(client *c, const CURLMsg *message, double now)
     l->next = c->free;
     c->free = l;
     c->busy--;
-    if (code == CURLE_OK && status == 200)
-        return keep(c, now - l->sent_s);
+    if (c->texts && l->first_ns)
+        now = (double)(l->first_ns - begin_ns) * 1e-9;
+    if (code == CURLE_OK && status == 200 && is_whole(c, l))
+        return keep(c, l->sent_s, now - l->sent_s);
     c->out->rejected += code == CURLE_OK && (status == 429 || status == 503);
     c->out->late += code == CURLE_OK && status == 504;
     if (code == CURLE_OK && (status == 429 || status == 503 || status == 504))
@@ -359,7 +409,7 @@ static stint_status take_answers(client *c, int64_t begin_ns)
     (void)c->curl.multi_perform(c->multi, &running);
     for (CURLMsg *m; st == STINT_OK && (m = c->curl.multi_read(c->multi, &left));)
         if (m->msg == CURLMSG_DONE)
-            st = take_answer(c, m, sti_seconds_since(begin_ns));
+            st = take_answer(c, m, begin_ns);
     return st;
 }
 
@@ -414,8 +464,18 @@ static stint_status prepare(client *c)
         return STINT_OK;
     }
     STI_TRY(ask_model(c, shape));
-    STI_TRY(make_bodies(c, shape));
-    snprintf(c->url, sizeof c->url, "%s/v2/models/%s/infer", c->desc->url, c->model);
+    c->out->sla_s = c->sla_s;
+    if (c->desc->data)
+        STI_TRY(sti_load_data_read(c->desc->data, c->texts, &c->data));
+    else if (c->texts)
+        STI_TRY(sti_fail(STINT_E_USAGE,
+                         "--data: %s goes on with texts; a file with a "
+                         "prompt a line was wanted",
+                         c->model));
+    else
+        STI_TRY(make_bodies(c, shape));
+    snprintf(c->url, sizeof c->url, "%s/v2/models/%s/%s", c->desc->url, c->model,
+             c->texts ? "generate_stream" : "infer");
 out:
     return st;
 }
@@ -426,6 +486,7 @@ static void client_fini(client *c)
         (void)c->curl.multi_remove(c->multi, c->lanes[i].handle);
         c->curl.cleanup(c->lanes[i].handle);
         c->curl.free_headers(c->lanes[i].headers);
+        sti_text_fini(&c->lanes[i].own);
     }
     for (int b = 0; c->head && b < c->batch_most; b++)
         sti_text_fini(&c->head[b]);
@@ -435,6 +496,7 @@ static void client_fini(client *c)
     sti_free(c->body);
     sti_free(c->lanes);
     sti_free(c->latency_s);
+    sti_load_data_fini(&c->data);
 }
 
 stint_status sti_serve_load(const sti_load_desc *desc, sti_serve_result *result_out)

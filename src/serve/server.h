@@ -12,12 +12,20 @@
 #include "stint/serve.h"
 
 /* Latencies are counted in ranges that end at 1 ms, 2 ms, 4 ms, .. 16 s, and above. */
-enum { STI_SERVE_RANGES = 16 };
+enum { STI_SERVE_RANGES = 16, STI_SERVE_SECONDS = 300 };
+
+/* What ended in one second. */
+typedef struct sti_serve_second {
+    int64_t second; /* of the clock, which tells whether it is of now */
+    int32_t served, other;
+    double sum_s, most_s; /* latencies of those served */
+} sti_serve_second;
 
 typedef struct sti_serve_counts {
     int64_t served, rejected, late, failed;
     int64_t range[STI_SERVE_RANGES];
-    double latency_s, queue_s, compute_s; /* sums over those served */
+    double latency_s, queue_s, compute_s;       /* sums over those served */
+    sti_serve_second second[STI_SERVE_SECONDS]; /* the last five minutes, a ring */
     int64_t images;
 } sti_serve_counts;
 
@@ -118,7 +126,8 @@ void sti_server_forget(void *user, sti_http_request *request);
 /* ---- what others see (server_pages.c) ---- */
 
 void sti_server_metrics(sti_server *server, sti_text *out); /* Prometheus; locked */
-void sti_server_page(sti_server *server, sti_text *out);    /* HTML; locked */
+void sti_server_page(sti_server *server,
+                     sti_text *out); /* HTML (server_page.c); locked */
 void sti_server_explain(const sti_server *server, sti_text *out);
 
 /* ---- what all of these use (server_common.c) ---- */

@@ -15,6 +15,20 @@ void sti_workers_wake(sti_server *server, int partition)
             (void)pthread_cond_signal(&server->worker[i].wake);
 }
 
+static void count_second(sti_serve_counts *c, bool served, double latency_s)
+{
+    const int64_t now = (int64_t)sti_server_now();
+    sti_serve_second *s = &c->second[now % STI_SERVE_SECONDS];
+    if (s->second != now)
+        *s = (sti_serve_second){.second = now};
+    s->served += served;
+    s->other += !served;
+    if (!served)
+        return;
+    s->sum_s += latency_s;
+    s->most_s = latency_s > s->most_s ? latency_s : s->most_s;
+}
+
 static void count(sti_pending *p, int status)
 {
     sti_serve_counts *c = &p->server->counts[p->query.model];
@@ -23,6 +37,7 @@ static void count(sti_pending *p, int status)
     c->rejected += status == 429 || status == 503;
     c->late += status == 504;
     c->failed += status >= 400 && status != 429 && status != 503 && status != 504;
+    count_second(c, status == 200, latency);
     if (status != 200)
         return;
     while (range < STI_SERVE_RANGES - 1 && latency > 1e-3 * (double)(1 << range))

@@ -1,4 +1,4 @@
-/* What others see of a server: metrics, a page, and the plan. */
+/* What others see of a server: metrics, and the plan. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -100,52 +100,6 @@ void sti_server_metrics(sti_server *s, sti_text *out)
                     sti_scheduler_waiting(s->scheduler));
     metric_head(out, "stint_resident_bytes", "gauge", "resident memory");
     sti_text_printf(out, "stint_resident_bytes %zu\n", sti_process_now_bytes());
-}
-
-/* ---- the page ---- */
-
-static void add_model_row(const sti_server *s, int m, sti_text *out)
-{
-    const sti_serve_counts *c = &s->counts[m];
-    const double n = c->served > 0 ? (double)c->served : 1;
-    sti_text_add(out, "<tr><th>");
-    sti_text_add_html(out, s->model[m].name);
-    sti_text_printf(out,
-                    "</th><td>%s</td><td>%" PRId64 "</td><td>%" PRId64
-                    "</td><td>%" PRId64 "</td><td>%" PRId64
-                    "</td><td>%.2f ms</td><td>%.2f ms</td></tr>",
-                    sti_time_text(s->tables.model[m].sla_s), c->served, c->rejected,
-                    c->late, c->failed, 1e3 * c->queue_s / n, 1e3 * c->compute_s / n);
-}
-
-void sti_server_page(sti_server *s, sti_text *out)
-{
-    sti_text_add(
-        out, "<!DOCTYPE html><html lang=en><meta charset=utf-8><title>stint "
-             "serve</title><meta http-equiv=refresh content=2><style>body{font:16px "
-             "system-ui,sans-serif;max-width:60em;margin:2em auto;padding:0 1em}"
-             "table{border-collapse:collapse}th,td{padding:.2em .8em;text-align:right;"
-             "border-bottom:1px solid #ccc}th:first-child{text-align:left}</style>"
-             "<h1>stint serve</h1><table><tr><th>model<th>deadline<th>served"
-             "<th>rejected<th>late<th>failed<th>mean wait<th>mean time</tr>");
-    for (int m = 0; m < s->tables.models; m++)
-        add_model_row(s, m, out);
-    sti_text_add(out, "</table><h2>Partitions</h2><table><tr><th>number<th>threads"
-                      "<th>batches<th>images a batch<th>busy</tr>");
-    for (int i = 0; i < s->workers; i++) {
-        const sti_worker *w = &s->worker[i];
-        sti_text_printf(out,
-                        "<tr><th>%d</th><td>%d</td><td>%" PRId64
-                        "</td><td>%.2f</td><td>%.1f s</td></tr>",
-                        i, s->tables.size[w->size], w->batches,
-                        w->batches ? (double)w->images / (double)w->batches : 0,
-                        w->busy_s);
-    }
-    sti_text_printf(
-        out,
-        "</table><p>%" PRId64 " waiting, %s resident; <a href=metrics>metrics"
-        "</a>, <a href=v2/models>models</a></p></html>",
-        sti_scheduler_waiting(s->scheduler), sti_bytes_text(sti_process_now_bytes()));
 }
 
 /* ---- the plan ---- */

@@ -334,6 +334,7 @@ static void answer_page(sti_server *s, sti_http_request *r)
         sti_server_metrics(s, &r->answer);
     } else {
         r->type = "text/html; charset=utf-8";
+        r->refresh_s = 5;
         sti_server_page(s, &r->answer);
     }
     (void)pthread_mutex_unlock(&s->lock);

@@ -147,6 +147,9 @@ static stint_status finish(simulation *s, int p)
         next = q->next;
         s->out->in_time += s->now <= q->deadline_s;
         st = keep_latency(s, s->now - q->arrival_s);
+        if (s->desc->times &&
+            !sti_answer_times_add(s->desc->times, q->arrival_s, s->now - q->arrival_s))
+            st = STINT_E_MEMORY;
         recycle(s, q);
     }
     s->running[p] = NULL;
@@ -274,8 +277,8 @@ static void simulation_fini(simulation *s)
 
 stint_status sti_simulate(const sti_simulate_desc *desc, sti_serve_result *result_out)
 {
-    *result_out = (sti_serve_result){.sent = 0};
     simulation s = {.desc = desc, .out = result_out};
+    *result_out = (sti_serve_result){.sla_s = deadline_of(&s)};
     stint_status st = simulation_init(&s);
     if (st == STINT_OK)
         st = run_events(&s);
@@ -298,6 +301,8 @@ static stint_status try_rate(const sti_simulate_desc *desc, double per_s,
     d.traffic = &traffic;
     traffic.rate_per_s = per_s;
     sti_serve_result_fini(result_out);
+    if (d.times)
+        d.times->count = 0; /* the last rate's stays */
     const stint_status st = sti_simulate(&d, result_out);
     *holds_out = st == STINT_OK && result_out->violations <= 1 - quantile;
     return st;

@@ -3,6 +3,7 @@
 #ifndef STI_SERVE_SIMULATE_H
 #define STI_SERVE_SIMULATE_H
 
+#include "serve/answer_times.h"
 #include "serve/elsa.h"
 #include "serve/traffic.h"
 
@@ -10,9 +11,10 @@ typedef struct sti_simulate_desc {
     sti_scheduler_desc scheduler;
     const sti_traffic *traffic; /* of one model */
     int model;
-    bool exponential;  /* service times drawn with the tables' as mean */
-    int64_t queries;   /* 0: by time */
-    double duration_s; /* of arrivals; 0: by queries */
+    bool exponential;        /* service times drawn with the tables' as mean */
+    int64_t queries;         /* 0: by time */
+    double duration_s;       /* of arrivals; 0: by queries */
+    sti_answer_times *times; /* gets every answer; NULL: none is kept */
 } sti_simulate_desc;
 
 typedef struct sti_serve_partition {
@@ -29,6 +31,7 @@ typedef struct sti_serve_result {
     double p50_s, p95_s, p99_s;     /* latencies of those served; NaN: none */
     double wait_mean_s;             /* from arrival to begin */
     double violations;              /* share of all sent that was not served in time */
+    double sla_s;                   /* by which that was judged; 0: by none */
     double seconds;                 /* from the first arrival to the last answer */
     sti_serve_partition *partition; /* [partitions] */
     int partitions;

@@ -35,6 +35,10 @@ sti_weight_source sti_text_model_source(const stint_text_model *model)
 {
     if (model->folder)
         return sti_hf_folder_source(model->folder);
+    if (model->gguf) {
+        stint_text_model *m = (stint_text_model *)(uintptr_t)model;
+        return sti_gguf_source(&m->gguf_weights);
+    }
     return (sti_weight_source){
         .user = model->file, .by_columns = never_by_columns, .read = read_runs};
 }
@@ -53,7 +57,8 @@ sti_decoder_desc sti_text_model_decoder(const stint_text_model *m)
 /* A tokeniser that we cannot follow is no obstacle: token identities still work. */
 static stint_status read_tokenizer(stint_text_model *m, const char *path)
 {
-    stint_status st = stint_tokenizer_read(path, &m->tokenizer);
+    stint_status st = m->gguf ? sti_gguf_tokenizer(m->gguf, &m->tokenizer)
+                              : stint_tokenizer_read(path, &m->tokenizer);
     if (st == STINT_E_UNSUPPORTED || st == STINT_E_IO) {
         snprintf(m->why, sizeof m->why, "%s", stint_last_error());
         return STINT_OK;
@@ -70,17 +75,29 @@ static stint_status read_tokenizer(stint_text_model *m, const char *path)
     return STINT_OK;
 }
 
-static stint_status open_folder(stint_text_model *m, const char *path)
+static stint_status take_config(stint_text_model *m, const sti_hf_config *c,
+                                const char *path)
 {
-    stint_status st = sti_hf_folder_open(path, &m->folder);
-    if (st != STINT_OK)
-        return st;
-    const sti_hf_config *c = sti_hf_folder_config(m->folder);
     m->facts = (stint_text_model_facts){.family = c->name,
                                         .sizes = c->model,
                                         .context = c->context,
                                         .end_token = c->end_token};
     return read_tokenizer(m, path);
+}
+
+static stint_status open_folder(stint_text_model *m, const char *path)
+{
+    const stint_status st = sti_hf_folder_open(path, &m->folder);
+    return st == STINT_OK ? take_config(m, sti_hf_folder_config(m->folder), path) : st;
+}
+
+static stint_status open_gguf(stint_text_model *m, const char *path)
+{
+    stint_status st = sti_gguf_open(path, &m->gguf);
+    if (st == STINT_OK)
+        st = sti_gguf_config(m->gguf, &m->gguf_config);
+    m->gguf_weights = (sti_gguf_weights){m->gguf, &m->gguf_config};
+    return st == STINT_OK ? take_config(m, &m->gguf_config, path) : st;
 }
 
 static stint_status open_file(stint_text_model *m, const char *path)
@@ -125,7 +142,10 @@ stint_status stint_text_model_open(const char *path, stint_text_model **model_ou
         snprintf(inside, sizeof inside, "%s/model.safetensors", path);
         file = inside;
     }
-    stint_status st = folder ? open_folder(m, path) : open_file(m, file);
+    stint_status st = folder ? open_folder(m, path)
+                      : !sti_path_is_dir(path) && sti_gguf_is(path)
+                          ? open_gguf(m, path)
+                          : open_file(m, file);
     if (st == STINT_OK)
         st = check(m);
     m->facts.no_tokenizer = m->why;
@@ -143,6 +163,7 @@ void stint_text_model_close(stint_text_model *m)
         return;
     stint_model_close(m->file);
     sti_hf_folder_close(m->folder);
+    sti_gguf_close(m->gguf);
     stint_tokenizer_close(m->tokenizer);
     sti_free(m);
 }

@@ -4,13 +4,17 @@
 #define STI_STORE_TEXT_MODEL_FILE_H
 
 #include "stint/store.h"
+#include "store/gguf_model.h"
 #include "store/hf_folder.h"
 #include "store/model_file.h"
 
 struct stint_text_model {
-    stint_model_file *file; /* one of the two */
+    stint_model_file *file; /* one of the three */
     sti_hf_folder *folder;
-    stint_tokenizer *tokenizer; /* of a folder */
+    sti_gguf *gguf;
+    sti_hf_config gguf_config;
+    sti_gguf_weights gguf_weights;
+    stint_tokenizer *tokenizer; /* of a folder or a GGUF file */
     char why[512];              /* it has none */
     stint_text_model_facts facts;
 };

@@ -109,6 +109,40 @@ client overload
 end 0
 json 'j["served"] + j["late"] == 60 and j["rejected"] == 0 and j["late"] > 0'
 
+# ---- a load of prompts ----
+serve t=one m=r --sla 60s
+printf 'the c\303\244t\n\nand saw\r\nsome red hats' >prompts.txt
+run 0 bench serve --url "http://$(cat address)" --model t --data prompts.txt --batch 30 --requests 40 --arrivals poisson:200 --page load.html --json
+json 'j["sent"] == j["served"] == j["in_time"] == 40 and j["p50_s"] > 0'
+[ "$(grep -c '<svg' load.html)" -ge 2 ] || fail "a page without charts"
+grep -q "95 of 100 within" load.html || fail "a page without figures"
+run 2 bench serve --url "http://$(cat address)" --model t --requests 1
+says err "a prompt a line"
+printf 'no d\303\266g\n' >foreign.txt
+run 0 bench serve --url "http://$(cat address)" --model t --data foreign.txt --requests 3 --json
+json 'j["failed"] == j["sent"] == 3'
+printf '\n\n' >empty.txt
+run 4 bench serve --url "http://$(cat address)" --model t --data empty.txt
+mkdir images
+run 4 bench serve --url "http://$(cat address)" --model m --data images
+/usr/bin/python3 - <<'PY'
+import struct, zlib
+def chunk(kind, data):
+    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+for i in range(3):
+    rows = b"".join(b"\0" + bytes((i * 40 + x * y) % 256 for x in range(8)) for y in range(8))
+    open(f"images/{i}.png", "wb").write(
+        b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", 8, 8, 8, 0, 0, 0, 0))
+        + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b""))
+PY
+run 0 bench serve --url "http://$(cat address)" --model m --data images --batch 5 --requests 30 --arrivals poisson:200 --json
+json 'j["served"] == 30'
+run 2 bench serve --url "http://$(cat address)" --model t --data prompts.txt --page prompts.txt
+end 0
+run 0 bench serve --simulate tables.json --arrivals poisson:50 --requests 500 --batch 8 --page sim.html --json
+[ "$(grep -c '<svg' sim.html)" -ge 2 ] || fail "a simulation's page without charts"
+grep -q "Simulated" sim.html || fail "a page that does not say that it is simulated"
+
 # ---- the end ----
 serve t=one --sla 60s
 client drain
@@ -119,6 +153,8 @@ wait $server
 [ $? -eq 143 ] || fail "a drain that is cut off: $(cat served.err)"
 
 # ---- what cannot be ----
+run 8 serve t=one --sla 5s --units 7
+says err "finer than a CPU"
 run 3 serve t=one --sla 1us --explain
 says err "no partition answers a batch of"
 run 3 serve t=one --sla 5s --memory 1M --explain

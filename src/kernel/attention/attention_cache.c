@@ -170,8 +170,8 @@ static void group_piece(void *arg, int64_t piece, int worker)
     const cache_job *job = arg;
     const cache_group g = group_of(job, piece, worker);
     const int64_t keys = g.sequence->position + g.sequence->rows;
-    const int64_t first =
-        job->c->window ? g.sequence->position + 1 - job->c->window : 0;
+    const int64_t window = job->c->window;
+    const int64_t first = window ? g.sequence->position + 1 - window : 0;
     begin_group(&g);
     for (int64_t j0 = first > 0 ? first / BLOCK * BLOCK : 0; j0 < keys; j0 += BLOCK)
         add_block(&g, j0, keys - j0 < BLOCK ? keys - j0 : BLOCK);
