@@ -317,7 +317,7 @@ stint_status sti_svm_make_plan(sti_svm_task *t)
     const size_t smallest = t->plan.smallest_bytes;
     if (st == STINT_OK && (t->folds > 0 || t->args->probability == 1)) {
         t->fit.least_squares.shared_bytes = t->fit.smo.shared_bytes =
-            sti_svm_fit_shared_bytes(&t->fit, &t->table, smallest);
+            sti_svm_fit_shared_bytes(&t->fit, &t->table, t->plan.taken_bytes);
         st = sti_svm_fit_plan(&t->fit, &t->table, &t->plan);
         t->plan.smallest_bytes = smallest;
     }

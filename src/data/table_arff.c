@@ -162,6 +162,20 @@ static stint_status read_attribute(arff *a, const char *at, const char *stop)
     return st;
 }
 
+/* One word, which nobody asks for. */
+static stint_status read_relation(const arff *a, const char *at, const char *stop)
+{
+    word name;
+    at = take_word(a->text, sti_table_skip_blanks(at, stop), stop, "", &name);
+    if (!at)
+        return STINT_E_INPUT;
+    if ((name.length == 0 && !name.quoted) || sti_table_skip_blanks(at, stop) < stop)
+        return sti_table_fault(a->text,
+                               "'@relation NAME' was wanted, a NAME of several "
+                               "words in quotes");
+    return STINT_OK;
+}
+
 static stint_status read_head(arff *a)
 {
     const char *at, *stop;
@@ -170,15 +184,17 @@ static stint_status read_head(arff *a)
     while (st == STINT_OK && next_line(a->text, &at, &stop)) {
         if (begins(at, stop, "@data") && relation && a->attributes > 0)
             return STINT_OK;
-        if (begins(at, stop, "@relation") && !relation)
+        if (begins(at, stop, "@relation") && !relation) {
             relation = true;
-        else if (begins(at, stop, "@attribute") && relation)
+            st = read_relation(a, at + strlen("@relation"), stop);
+        } else if (begins(at, stop, "@attribute") && relation) {
             st = read_attribute(a, at + strlen("@attribute"), stop);
-        else
+        } else {
             return sti_table_fault(a->text,
                                    "'%s'; @relation was wanted, then @attribute lines, "
                                    "then @data",
                                    sti_table_quote(at, stop));
+        }
     }
     return st != STINT_OK ? st
                           : sti_table_fault(a->text, "the file ends before any @data");
@@ -377,10 +393,14 @@ stint_status sti_table_parse_arff(sti_table_text *text, sti_table *table)
     STI_TRY(read_head(&a));
     STI_TRY(sti_table_reserve(table, &counts, a.label >= 0));
     STI_TRY(find_first(&a, &first));
-    if (a.nominal)
+    const int64_t line = text->line;
+    if (a.nominal) { /* complaints name the line that has the words */
+        text->line = a.label_line;
         STI_TRY(read_words(&a, false));
-    if (a.words)
-        STI_TRY(read_words(&a, true));
+        if (a.words)
+            STI_TRY(read_words(&a, true));
+        text->line = line;
+    }
     STI_TRY(read_rows(&a));
     table->x.columns = 1 + a.attributes - (a.label >= 0);
 out:

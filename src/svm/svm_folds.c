@@ -120,7 +120,7 @@ void sti_svm_fit_set_places(sti_svm_fit *fit, sti_svm_places places)
 }
 
 size_t sti_svm_fit_shared_bytes(const sti_svm_fit *fit, const sti_table *table,
-                                size_t smallest_bytes)
+                                size_t taken_bytes)
 {
     const sti_svm_train_desc *ls = &fit->least_squares;
     const sti_gram_function *f = fit->ls ? &ls->function : &fit->smo.function;
@@ -130,7 +130,7 @@ size_t sti_svm_fit_shared_bytes(const sti_svm_fit *fit, const sti_table *table,
     if (!sti_svm_shared_can(f, table) || (fit->ls && ls->store == STI_STORE_NONE) ||
         (fit->ls && f->kind == STI_GRAM_LINEAR))
         return 0;
-    size_t room = budget > smallest_bytes ? (budget - smallest_bytes) / 257 * 256 : 0;
+    size_t room = budget > taken_bytes ? (budget - taken_bytes) / 257 * 256 : 0;
     if (cache > 0 && cache < room)
         room = cache;
     const size_t all = sti_svm_shared_bytes(table->x.rows, fit->ls && ls->single);

@@ -61,9 +61,9 @@ typedef struct sti_svm_folds_desc {
 sti_svm_places sti_svm_fit_places(const sti_svm_fit *fit);
 void sti_svm_fit_set_places(sti_svm_fit *fit, sti_svm_places places);
 /* How many bytes a matrix that folds share may take of a budget of which a training on
- * all rows takes smallest_bytes at least; 0: there is none to share. */
+ * all rows takes taken_bytes at least; 0: there is none to share. */
 size_t sti_svm_fit_shared_bytes(const sti_svm_fit *fit, const sti_table *table,
-                                size_t smallest_bytes);
+                                size_t taken_bytes);
 /* Make it of rows in an order [rows], or NULL. */
 stint_status sti_svm_fit_share(const sti_svm_fit *fit, const sti_table *table,
                                const int64_t *order, int threads,

@@ -20,6 +20,7 @@ typedef struct reader {
     int64_t line, total;         /* support vectors that the head tells */
     sti_svm_model *m;
     bool has_type, has_kernel, has_classes, has_total;
+    int64_t degree_line, gamma_line, coef0_line; /* 0: there is none */
     int64_t labels, probabilities[3]; /* of probA, probB, prob_density_marks */
     size_t text_bytes, limit_bytes;   /* of text and model; 0: none */
 } reader;
@@ -116,7 +117,6 @@ static stint_status read_type(reader *r)
 
 static stint_status read_kernel(reader *r)
 {
-    static const char *const others[] = {"precomputed", "laplacian", "chi_squared"};
     const char *from, *to;
     (void)next_word(r, &from, &to);
     for (int i = 0; i < STI_GRAM_KINDS; i++)
@@ -125,13 +125,9 @@ static stint_status read_kernel(reader *r)
             r->has_kernel = true;
             return STINT_OK;
         }
-    for (int i = 0; i < 3; i++)
-        if (is_word(from, to, others[i]))
-            return sti_fail(STINT_E_UNSUPPORTED,
-                            "%s: a model of the %s kernel; linear, polynomial, rbf and "
-                            "sigmoid are there",
-                            r->name, others[i]);
-    return fault(r, shown(from, to), "linear, polynomial, rbf or sigmoid was wanted");
+    return fault(r, shown(from, to),
+                 "linear, polynomial, rbf, sigmoid, precomputed, laplacian or "
+                 "chi_squared was wanted");
 }
 
 /* Numbers till the line's end, at most `most`. */
@@ -183,6 +179,12 @@ static stint_status read_labels(reader *r)
         m->names[c] = copy;
         m->label[c] = (double)c;
     }
+    for (int64_t c = 1; c < m->classes; c++)
+        for (int64_t b = 0; b < c; b++)
+            if (words ? strcmp(m->names[b], m->names[c]) == 0
+                      : m->label[b] == m->label[c])
+                return fault(r, "label",
+                             "a label for every class of its own was wanted");
     return STINT_OK;
 }
 
@@ -208,20 +210,59 @@ static stint_status read_counts(reader *r)
     return st;
 }
 
+/* A parameter of the kernel, if the line is of one; the kernel may be told later. */
+static bool read_parameter(reader *r, const char *from, const char *to,
+                           stint_status *st_out)
+{
+    sti_gram_function *f = &r->m->function;
+    if (is_word(from, to, "degree")) {
+        r->degree_line = r->line;
+        *st_out = read_whole(r, 0, 1000000, &f->degree);
+    } else if (is_word(from, to, "gamma")) {
+        r->gamma_line = r->line;
+        *st_out = read_real(r, &f->gamma);
+    } else if (is_word(from, to, "coef0")) {
+        r->coef0_line = r->line;
+        *st_out = read_real(r, &f->coef0);
+    } else {
+        return false;
+    }
+    return true;
+}
+
+/* Parameters are those that the kernel has. */
+static stint_status judge_parameters(reader *r)
+{
+    const sti_gram_kind kind = r->m->function.kind;
+    const bool bare = kind == STI_GRAM_LINEAR || kind == STI_GRAM_PRECOMPUTED;
+    const bool wanted[] = {kind == STI_GRAM_POLYNOMIAL, !bare,
+                           kind == STI_GRAM_POLYNOMIAL || kind == STI_GRAM_SIGMOID};
+    const int64_t line[] = {r->degree_line, r->gamma_line, r->coef0_line};
+    static const char *const names[] = {"degree", "gamma", "coef0"};
+    for (int i = 0; i < 3; i++) {
+        if (wanted[i] == (line[i] > 0))
+            continue;
+        if (wanted[i])
+            return sti_fail(STINT_E_INPUT, "%s: no %s before 'SV'; a %s kernel has one",
+                            r->name, names[i], sti_svm_kernel_names[kind]);
+        return sti_fail(STINT_E_INPUT,
+                        "%s:%" PRId64 ": %s; a %s kernel has no such number", r->name,
+                        line[i], names[i], sti_svm_kernel_names[kind]);
+    }
+    return STINT_OK;
+}
+
 static stint_status read_key(reader *r, const char *from, const char *to)
 {
+    stint_status st;
     sti_svm_model *m = r->m;
     const int64_t most = m->classes < 2 ? 1 : m->classes * (m->classes - 1) / 2;
+    if (read_parameter(r, from, to, &st))
+        return st;
     if (is_word(from, to, "svm_type"))
         return read_type(r);
     if (is_word(from, to, "kernel_type"))
         return read_kernel(r);
-    if (is_word(from, to, "degree"))
-        return read_whole(r, 0, 1000000, &m->function.degree);
-    if (is_word(from, to, "gamma"))
-        return read_real(r, &m->function.gamma);
-    if (is_word(from, to, "coef0"))
-        return read_real(r, &m->function.coef0);
     if (is_word(from, to, "nr_class") && !r->has_classes) {
         r->has_classes = true;
         return read_whole(r, 1, STI_SVM_CLASSES_MOST, &m->classes);
@@ -255,7 +296,7 @@ static stint_status read_head(reader *r)
         if (is_word(from, to, "SV")) {
             if (r->has_type && r->has_kernel && r->has_classes && r->has_total &&
                 r->m->rho)
-                return STINT_OK;
+                return judge_parameters(r);
             return fault(r, "SV",
                          "svm_type, kernel_type, nr_class, total_sv and rho "
                          "were wanted before");

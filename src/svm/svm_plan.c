@@ -246,6 +246,11 @@ static void add_parts(const sti_svm_train_desc *d, sti_svm_plan *plan, keeping k
     sti_account_add_process(a, &process, d->threads);
 }
 
+size_t sti_svm_account_taken(const sti_account *a)
+{
+    return a->total_bytes - sti_account_bytes(a, "reading");
+}
+
 /* What the kernel matrix may take where nobody said. */
 size_t sti_svm_standard_budget(void)
 {
@@ -268,6 +273,16 @@ static int64_t lesser(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
+/* A budget, or less of it where -m leaves so much beside what is needed anyway. */
+static size_t budget_of_tiles(const sti_svm_train_desc *d, sti_svm_plan *plan,
+                              size_t budget)
+{
+    const keeping none = {1, 0, 0};
+    add_parts(d, plan, none);
+    const size_t most = sti_svm_account_taken(&plan->account) + d->cache_bytes;
+    return d->cache_bytes > 0 && budget > most ? most : budget;
+}
+
 /* All machines at once that have a thread, where they are small and a budget holds
  * them; else one after another, with as many tiles as the budget holds. */
 static keeping choose_keeping(const sti_svm_train_desc *d, sti_svm_plan *plan,
@@ -283,19 +298,18 @@ static keeping choose_keeping(const sti_svm_train_desc *d, sti_svm_plan *plan,
         keep.stored = plan->stored;
         return keep;
     }
-    add_parts(d, plan, none);
-    if (d->cache_bytes > 0 && budget > plan->account.total_bytes + d->cache_bytes)
-        budget = plan->account.total_bytes + d->cache_bytes;
     if (keep.workers > 1) {
+        keep.stored = 0;
         add_parts(d, plan, keep);
-        if (plan->account.total_bytes <= budget) {
-            keep.stored =
-                lesser(plan->stored, values_in(d, budget, plan->account.total_bytes));
+        const size_t taken = sti_svm_account_taken(&plan->account);
+        budget = budget_of_tiles(d, plan, budget);
+        if (taken <= budget) {
+            keep.stored = lesser(plan->stored, values_in(d, budget, taken));
             return keep;
         }
     }
     add_parts(d, plan, none);
-    const int64_t room = values_in(d, budget, plan->account.total_bytes);
+    const int64_t room = values_in(d, budget, sti_svm_account_taken(&plan->account));
     const int64_t stored = lesser(plan->stored, room);
     return (keeping){1, stored, lesser(plan->crossing, room - stored)};
 }
@@ -310,6 +324,7 @@ stint_status sti_svm_plan_training(const sti_svm_train_desc *d, sti_svm_plan *pl
         d, plan, d->budget_bytes ? d->budget_bytes : sti_svm_standard_budget());
     add_parts(d, plan, d->store == STI_STORE_ALL ? keep : (keeping){1, 0, 0});
     plan->smallest_bytes = plan->account.total_bytes;
+    plan->taken_bytes = sti_svm_account_taken(&plan->account);
     add_parts(d, plan, keep);
     plan->values = plan->stored + keep.workers * plan->crossing;
     plan->kept = keep.stored + keep.workers * keep.crossing;

@@ -149,9 +149,10 @@ stint_status sti_smo_plan(const sti_smo_desc *d, sti_svm_plan *plan)
         sti_smo_variables(d->type, plan->largest) > STI_SMO_SET ? plan->largest : 0;
     add_parts(d, plan, 0);
     plan->smallest_bytes = plan->account.total_bytes;
+    plan->taken_bytes = sti_svm_account_taken(&plan->account);
     const size_t budget = d->budget_bytes ? d->budget_bytes : sti_svm_standard_budget();
     const size_t each = row_bytes(plan) + row_bytes(plan) / 256;
-    size_t room = plan->smallest_bytes < budget ? budget - plan->smallest_bytes : 0;
+    size_t room = plan->taken_bytes < budget ? budget - plan->taken_bytes : 0;
     if (d->cache_bytes > 0 && d->cache_bytes < room)
         room = d->cache_bytes;
     const int64_t kept = (int64_t)(room / (each > 0 ? each : 1));

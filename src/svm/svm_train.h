@@ -44,6 +44,7 @@ typedef struct sti_svm_train_desc {
 typedef struct sti_svm_plan {
     sti_account account;
     size_t smallest_bytes; /* the least budget that does */
+    size_t taken_bytes;    /* of it by the training, after the data was read */
     int64_t points, features, nonzeros, classes, machines;
     int64_t values, kept; /* entries of tiles of a training at work, and those kept */
     bool dense;
@@ -93,6 +94,9 @@ stint_status sti_svm_check_numbers(const sti_table *table);
  * is its row[i]. Without a matrix nothing is done. STINT_E_MEMORY. */
 stint_status sti_svm_model_keep(sti_svm_model *model, const sti_svm_places *places,
                                 const int64_t *row);
+
+/* What an account counts but for the text of the file, which is gone by then. */
+size_t sti_svm_account_taken(const sti_account *account);
 
 /* What a training may take where nobody said: half of what this process can have. */
 size_t sti_svm_standard_budget(void);
