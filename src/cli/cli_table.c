@@ -64,6 +64,7 @@
     X(bench_topk) \
     X(bench_latency) \
     X(bench_seal) \
+    X(bench_sptrsv) \
     X(bench_serve) \
     X(tune_gemm) \
     X(help) \
