@@ -53,6 +53,7 @@ PUBLIC = {
     "trust": "trust",
     "uncertainty": "trust",
     "shrink": "shrink",
+    "solve": "solve",
     "seal": "seal",
     "serve": "serve",
 }
