@@ -58,6 +58,7 @@ PUBLIC = {
     "uncertainty": "trust",
     "shrink": "shrink",
     "field": "field",
+    "solve": "solve",
     "seal": "seal",
     "serve": "serve",
 }

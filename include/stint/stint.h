@@ -18,6 +18,7 @@
  * serve.h     models behind HTTP, each request in time or refused
  * session.h   training and use of a graph of one's own, fed from memory
  * shrink.h    a trained model made small or fast
+ * solve.h     sparse systems of equations
  * status.h    status codes, the last error, the log, the version
  * stop.h      stopping a call that takes long
  * store.h     models in files, Hugging Face's layout
@@ -53,6 +54,7 @@
 #include "stint/serve.h"
 #include "stint/session.h"
 #include "stint/shrink.h"
+#include "stint/solve.h"
 #include "stint/status.h"
 #include "stint/stop.h"
 #include "stint/store.h"

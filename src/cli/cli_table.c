@@ -75,6 +75,7 @@
     X(bench_topk) \
     X(bench_latency) \
     X(bench_seal) \
+    X(bench_sptrsv) \
     X(bench_serve) \
     X(bench_embedding) \
     X(tune_gemm) \

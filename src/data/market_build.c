@@ -16,11 +16,6 @@ typedef struct build {
     int64_t *fault; /* [pieces] first row with two entries at one place, or -1 */
 } build;
 
-int64_t sti_market_whole_entries(const sti_market_head *head)
-{
-    return head->symmetry == STI_MARKET_GENERAL ? head->entries : 2 * head->entries;
-}
-
 /* Is an entry that the file holds one of the matrix? Zeros of arrays are not. */
 static bool is_kept(const sti_market_head *head, const sti_market_triplets *t,
                     int64_t e)

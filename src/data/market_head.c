@@ -5,6 +5,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/memory.h"
 #include "base/number.h"
 #include "base/shown.h"
 #include "data/market_priv.h"
@@ -12,6 +13,19 @@
 const char *const sti_market_symmetry_names[] = {"general", "symmetric",
                                                  "skew-symmetric"};
 const char *const sti_market_field_names[] = {"real", "integer", "pattern"};
+
+void sti_csr_fini(sti_csr *a)
+{
+    sti_free(a->start);
+    sti_free(a->column);
+    sti_free(a->value);
+    *a = (sti_csr){0};
+}
+
+int64_t sti_market_whole_entries(const sti_market_head *head)
+{
+    return head->symmetry == STI_MARKET_GENERAL ? head->entries : 2 * head->entries;
+}
 
 stint_status sti_market_fault(const char *name, int64_t line, const char *format, ...)
 {

@@ -30,14 +30,6 @@ size_t sti_market_csr_bytes(int64_t rows, int64_t entries)
            (sizeof(int32_t) + sizeof(double)) * (size_t)entries;
 }
 
-void sti_csr_fini(sti_csr *a)
-{
-    sti_free(a->start);
-    sti_free(a->column);
-    sti_free(a->value);
-    *a = (sti_csr){0};
-}
-
 void sti_market_fini(sti_market *market)
 {
     sti_csr_fini(&market->a);

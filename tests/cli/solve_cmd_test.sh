@@ -1,0 +1,184 @@
+# stint solve, stint data matrix, stint bench sptrsv: against NumPy's dense answers; one
+# hash whatever the strategy, threads, instruction set and budget; bad files; the
+# example of docs/solve.md.
+. "$(dirname "$0")/cli_lib.sh"
+cd "$work" || exit 1
+export XDG_CACHE_HOME=$work/cache
+python=/usr/bin/python3 # Debian's, which has python3-numpy
+data="$STINT_SOURCE/tests/cli/solve_data.py"
+$python "$data" make || { fail "no NumPy"; finish; }
+
+# ---- triangles ----
+for matrix in general array whole spd_array; do
+    for form in "lower" "upper" "lower transpose" "upper transpose" "lower unit"; do
+        flags="--triangle $(echo "$form" | sed 's/ transpose/ --transpose/; s/ unit/ --unit-diagonal/')"
+        run 0 solve $matrix.mtx $flags --rhs b.npy --out x.npy -q
+        $python "$data" check $matrix x.npy 1e-9 $form || fail "$matrix $form"
+        run 0 solve $matrix.mtx $flags --rhs b11.npy --out x.npy -q
+        $python "$data" check $matrix x.npy 1e-9 $form || fail "$matrix $form, 11 sides"
+    done
+done
+run 0 solve pattern.mtx --rhs b.npy --out x.npy --json
+json 'j["kind"] == "lower" and j["method"] == "trsv" and j["converged"]'
+$python "$data" check pattern x.npy 1e-6 || fail "pattern"
+run 0 solve general.mtx --triangle lower --precision float --rhs b11f.npy --out x.npy
+$python "$data" check general x.npy 1e-4 lower || fail "floats"
+
+# ---- Krylov's methods ----
+for matrix in spd general spd_general; do
+    for method in cg gmres bicgstab; do
+        for precond in none jacobi gs ic0 ilu0; do
+            case $matrix-$method-$precond in
+            general-cg-* | general-*-ic0 | *-cg-ilu0) continue ;;
+            esac
+            for rhs in b.npy b11.mtx; do
+                [ $matrix$rhs = spd_generalb.npy ] && continue
+                run 0 solve $matrix.mtx --method $method --precond $precond --rhs $rhs \
+                    --out x.npy --tol 1e-11 --json
+                json 'j["converged"] and j["residual"] <= 1e-11 and 0 < j["iterations"] < 60'
+                $python "$data" check $matrix x.npy 1e-9 ||
+                    fail "$matrix $method $precond $rhs"
+            done
+        done
+    done
+done
+run 0 solve spd.mtx --json
+json 'j["method"] == "cg" and j["precond"] == "ic0" and j["error"] < 1e-6'
+run 0 solve general.mtx --json --order rcm --restart 5
+json 'j["method"] == "gmres" and j["precond"] == "ilu0" and j["error"] < 1e-6'
+run 0 solve spd.mtx --order rcm --rhs b11.npy --out x.npy --tol 1e-11
+$python "$data" check spd x.npy 1e-9 || fail "rcm"
+
+# ---- files made, read and described ----
+run 0 data matrix poisson2d:30 --out p.mtx
+run 0 data matrix poisson2d:30 --out again.mtx -j 3 --json
+json 'j["n"] == 900 and j["nonzeros"] == 900 + 4 * 30 * 29'
+cmp -s p.mtx again.mtx || fail "-j changes a matrix"
+run 0 data info p.mtx --json
+json 'j["levels"] == 59 and j["bandwidth"] == 30 and j["kind"] == "symmetric"'
+for kind in poisson3d:8 weighted2d:20 weighted3d:7 rmat:8 geometric:500 arrow:50; do
+    run 0 data matrix $kind --out m.mtx
+    run 0 solve m.mtx --json --tol 1e-10
+    json 'j["method"] == "cg" and j["converged"] and j["error"] < 1e-6'
+done
+for kind in random:300 chain:300 band:300; do
+    run 0 data matrix $kind --out m.mtx --seed 5
+    run 0 solve m.mtx --json
+    json 'j["kind"] == "lower" and j["backward_error"] < 4 * 2.3e-16 * 10'
+done
+
+# ---- one hash ----
+run 0 data matrix poisson2d:60 --out p.mtx
+hash() { $python -c 'import json,sys; print(json.load(sys.stdin)["x_sha256"])' <out; }
+run 0 solve p.mtx --triangle lower --strategy natural -j 1 --json
+wanted=$(hash)
+for strategy in auto natural level pool superstep supernode; do
+    for j in 1 2 3 8; do
+        for isa in ref avx2 avx512; do
+            [ $((j % 2)) = 1 ] && [ $isa != avx512 ] && continue
+            STINT_ISA=$isa "$STINT" solve p.mtx --triangle lower --strategy $strategy \
+                -j $j --json --solves 5 >out 2>err
+            case $? in
+            0) [ "$(hash)" = "$wanted" ] || fail "$strategy -j $j $isa: another answer" ;;
+            8) ;; # not on this CPU
+            *) fail "$strategy -j $j $isa: $(cat err)" ;;
+            esac
+        done
+    done
+done
+STINT_SLEEPS=3 run 0 solve p.mtx --triangle lower --strategy pool -j 3 --json --solves 3
+[ "$(hash)" = "$wanted" ] || fail "sleeping threads: another answer"
+run 0 solve p.mtx -j 1 --json
+wanted=$(hash)
+for way in "-j 3" "-j 8 --strategy pool" "--strategy supernode" "--strategy superstep -j 2"; do
+    run 0 solve p.mtx $way --json
+    [ "$(hash)" = "$wanted" ] || fail "cg, $way: another answer"
+done
+
+# ---- memory ----
+run 0 data matrix random:100000 --out r.mtx
+run 0 solve r.mtx --plan --json
+json 'j["fits"] and j["smallest_bytes"] <= j["peak_bytes"] == sum(p["bytes"] for p in j["parts"])'
+least=$($python -c 'import json; print(json.load(open("out"))["smallest_bytes"])')
+run 0 solve r.mtx --json --solves 3
+wanted=$(hash)
+run 0 solve r.mtx --json --solves 3 --memory "$least"
+[ "$(hash)" = "$wanted" ] || fail "--memory: another answer"
+if ! nm "$STINT" | grep -q __asan_init && ! nm "$STINT" | grep -q __tsan_init; then
+    json "j['peak_rss_bytes'] <= j['planned_peak_bytes'] <= $least"
+fi
+run 3 solve r.mtx --memory $((least - 65536))
+says err "memory"
+run 3 solve r.mtx --memory $((least - 65536)) --plan
+run 3 solve r.mtx --memory 1M
+run 0 solve r.mtx --triangle lower --transpose --memory "$least" --json
+json 'j["strategy"] == "push"'
+
+# ---- what is refused ----
+bad() { # STATUS WORDS: the file is bad.mtx
+    local status=$1 words=$2
+    shift 2
+    rm -f x.npy
+    run "$status" solve bad.mtx --out x.npy "$@"
+    says err "$words"
+    [ -e x.npy ] && fail "an answer of a bad file"
+}
+header='%%MatrixMarket matrix coordinate real general'
+: >bad.mtx; bad 4 "bad.mtx:1: it is empty"
+echo "1 1 1" >bad.mtx; bad 4 "bad.mtx:1: '1 1 1'"
+echo "%%MatrixMarket matrix coordinate real funny" >bad.mtx; bad 4 "'funny'"
+echo "%%MatrixMarket matrix coordinate complex general" >bad.mtx; bad 8 "complex"
+printf '%s\n2 2 2\n1 1 1\n' "$header" >bad.mtx; bad 4 "bad.mtx:2"
+printf '%s\n2 2 2\n1 1 1\n%%%%%%%%%%%%%%\n' "$header" >bad.mtx; bad 4 "after 1 entries"
+printf '%s\n2 2 1\n1 1 1\n2 2 1\n' "$header" >bad.mtx; bad 4 "bad.mtx:4: entry 2"
+printf '%s\n2 2 2\n1 1 1\n3 2 1\n' "$header" >bad.mtx; bad 4 "bad.mtx:4: row 3; 1 to 2"
+printf '%s\n2 2 2\n1 1 1\n2 0 1\n' "$header" >bad.mtx; bad 4 "bad.mtx:4: column 0; 1 to 2"
+printf '%s\n2 2 2\n1 1 1\n2 2 nan\n' "$header" >bad.mtx; bad 4 "bad.mtx:4: value 'nan'"
+printf '%s\n2 2 2\n1 1 1\n2 2 1 7\n' "$header" >bad.mtx; bad 4 "bad.mtx:4: '7'"
+printf '%s\n2 2 3\n1 1 1\n2 2 1\n2 2 3\n' "$header" >bad.mtx; bad 4 "row 2 has two entries"
+run 0 solve bad.mtx --duplicates sum --json
+json 'j["error"] == 0'
+printf '%s\n2 2 2\n1 1 1\n2 2 0\n' "$header" >bad.mtx; bad 4 "diagonal entry of row 2 is 0"
+printf '%s\n2 2 2\n1 1 1\n2 1 1\n' "$header" >bad.mtx; bad 4 "row 2 has no diagonal"
+printf '%s\n2 3 2\n1 1 1\n2 2 1\n' "$header" >bad.mtx; bad 4 "2 x 3"
+printf '%s\n2 2 99999999999\n' "$header" >bad.mtx; bad 8 "99999999999 entries"
+printf '%s\n3 3 4\n1 1 1\n2 2 1\n3 3 1\n1 2 1\n' "${header/general/symmetric}" >bad.mtx
+bad 4 "bad.mtx:6: row 1, column 2 of a symmetric matrix"
+run 4 solve general.mtx --method trsv
+says err "both sides"
+run 4 solve general.mtx --method cg
+says err "not symmetric"
+run 4 solve spd.mtx --rhs short.npy
+says err "5 rows"
+run 4 solve spd.mtx --rhs nan.npy
+says err "row 4 holds nan"
+run 5 solve none.mtx
+run 2 solve spd.mtx --out spd.mtx
+run 2 solve spd.mtx --out x.txt
+run 2 solve spd.mtx --precision half
+run 8 solve spd.mtx --precision float
+run 8 solve spd.mtx --report page.html
+rm -f x.npy
+run 1 solve spd.mtx --tol 1e-12 --max-iter 2 --precond none --out x.npy --json
+json 'not j["converged"] and j["residual"] > 1e-12 and j["iterations"] == 2'
+[ -e x.npy ] && fail "an answer that did not converge"
+run 1 solve indefinite.mtx --method cg --precond none --out x.npy
+says err "not positive definite"
+[ -e x.npy ] && fail "an answer of an indefinite matrix"
+run 2 data matrix poisson9d:4
+run 2 data matrix poisson3d:100000
+run 2 data matrix chain:0
+
+# ---- the bench ----
+run 0 bench sptrsv chain:500 p.mtx rmat:8 --json -j 2
+json '[r["matrix"] for r in j["rows"]] == ["chain:500", "p.mtx", "rmat:8"]'
+json 'all(r["chosen_s"] > 0 and r["pool_s"] > 0 and r["levels"] > 1 for r in j["rows"])'
+
+# ---- the page ----
+sed -n '/solve example/,/<!-- end/s/^    stint //p' "$STINT_SOURCE/docs/solve.md" >commands
+[ "$(wc -l <commands)" -gt 5 ] || fail "few commands found in solve.md"
+while read -r line; do
+    eval "set -- $line"
+    run 0 "$@"
+done <commands
+finish
