@@ -284,13 +284,8 @@ static stint_status run_run(sti_cli_call *call)
     const sti_run_args *args = call->args;
     predictor p = {.call = call};
     const char *imported = sti_cli_model_path(call, call->operands[0]);
-    if (imported && sti_imported_is(imported))
+    if (imported && (args->input || args->out || sti_imported_is(imported)))
         return sti_run_imported(call, imported);
-    if (args->input || args->out)
-        return sti_fail(STINT_E_USAGE,
-                        "%s: --input and --out are for imported networks (stint import "
-                        "onnx)",
-                        sti_shown(call->operands[0]));
     if (sti_run_has_prompt(args))
         return sti_run_text(call);
     if (call->operand_count < 2)
