@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "exchange/exchange_text.h"
 #include "exchange/known.h"
 #include "exchange/lower.h"
-#include "exchange/network_text.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "exchange/exchange_text.h"
 #include "exchange/lower.h"
-#include "exchange/network_text.h"
 #include "exchange/onnx_read.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

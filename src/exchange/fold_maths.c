@@ -6,7 +6,7 @@
 
 #include "base/fail.h"
 #include "base/shown.h"
-#include "exchange/fold_priv.h"
+#include "exchange/fold_rules.h"
 
 /* ---- of one ---- */
 

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/fail.h"
-#include "exchange/fold_priv.h"
+#include "exchange/fold_rules.h"
 
 sti_walk sti_walk_of(const sti_exchange_tensor *t, int rank, const int64_t *dim)
 {

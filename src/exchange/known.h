@@ -23,8 +23,8 @@ typedef struct sti_fold {
  */
 typedef stint_status sti_fold_fn(sti_fold *f);
 
-/* A tensor whose elements are zero; NULL: no memory or too large (recorded). A rule then
- * gives STINT_E_UNSUPPORTED, and the node is left to the run. */
+/* A tensor whose elements are zero; NULL: no memory or too large (recorded). A rule
+ * then gives STINT_E_UNSUPPORTED, and the node is left to the run. */
 sti_exchange_tensor *sti_known_make(sti_arena *arena, int type, int rank,
                                     const int64_t *dim);
 /* The same numbers under another shape of as many. */

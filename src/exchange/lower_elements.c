@@ -173,7 +173,7 @@ BINARY(and, stint_mul, STI_EXCHANGE_BOOL)
 BINARY(or, stint_maximum, STI_EXCHANGE_BOOL)
 BINARY(xor, xor_of, STI_EXCHANGE_BOOL)
 
-/* Of whole numbers the quotient is cut towards 0, which the conversion back does. */
+/* The quotient of whole numbers is cut towards 0, which the conversion back does. */
 stint_status sti_lower_div(sti_lowering *l, const sti_exchange_node *n)
 {
     return lower_binary(l, n, stint_div, STI_EXCHANGE_NONE);
