@@ -116,8 +116,7 @@ static const sti_option run_rows[] = {
      .offset = offsetof(sti_run_args, memory_bytes),
      .flag = true,
      .unit = "SIZE",
-     .help = "of text and imported networks: most resident memory of the whole "
-             "process; what needs more is refused; auto: no limit"},
+     .help = "of text and imported networks: most resident memory of the process"},
     {.name = "input",
      .type = STI_OPTION_LIST,
      .default_text = "",
@@ -125,9 +124,7 @@ static const sti_option run_rows[] = {
      .offset = offsetof(sti_run_args, input),
      .flag = true,
      .unit = "NAME=FILE",
-     .help =
-         "of an imported network: a .npy, or an array of a .npz, for an input; once "
-         "an input"},
+     .help = "of an imported network: a .npy file; once an input"},
     {.name = "out",
      .letter = 'o',
      .type = STI_OPTION_PATH,
@@ -136,7 +133,7 @@ static const sti_option run_rows[] = {
      .offset = offsetof(sti_run_args, out),
      .flag = true,
      .unit = "PATH",
-     .help = "of an imported network: the .npz to write its outputs to, by name"},
+     .help = "of an imported network: the .npz for its outputs"},
     STI_CLI_THREADS_ROW(sti_run_args),
     STI_CLI_COMMON_ROWS(sti_run_args),
 };
