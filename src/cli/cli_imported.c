@@ -45,6 +45,9 @@ void sti_cli_imported_ports_words(sti_text *out, const char *word,
 /* Code of these may run; that of others is not resident. */
 static const char *const libraries[] = {"libm.", "libjansson", NULL};
 
+/* Buffers of reading and writing, and what the heap holds between blocks. */
+#define FILES_BYTES ((size_t)768 << 10)
+
 stint_status sti_cli_imported_account(sti_imported *m, int64_t *threads,
                                       sti_account *account)
 {
@@ -59,6 +62,10 @@ stint_status sti_cli_imported_account(sti_imported *m, int64_t *threads,
     const size_t work = sti_imported_work_bytes(m);
     sti_account_add(account, "network", "weights, graph and plan", own);
     sti_account_add(account, "working memory", "inputs, activations, outputs", work);
+    size_t inputs = FILES_BYTES;
+    for (int64_t i = 0; i < m->lowered.inputs; i++)
+        inputs += stint_shape_bytes(&m->lowered.input[i].shape);
+    sti_account_add(account, "files", "inputs as they are read, outputs", inputs);
     sti_account_raise(account, "opening", "once: it was given back", most);
     sti_account_add_process(
         account, &(sti_account_process){.libraries = libraries, .apart_bytes = own},

@@ -117,8 +117,7 @@ static const sti_option run_rows[] = {
      .offset = offsetof(sti_run_args, memory_bytes),
      .flag = true,
      .unit = "SIZE",
-     .help = "of text and imported networks: most resident memory of the whole "
-             "process; what needs more is refused; auto: no limit"},
+     .help = "of text and imported networks: most resident memory of the process"},
     {.name = "input",
      .type = STI_OPTION_LIST,
      .default_text = "",
@@ -126,9 +125,7 @@ static const sti_option run_rows[] = {
      .offset = offsetof(sti_run_args, input),
      .flag = true,
      .unit = "NAME=FILE",
-     .help =
-         "of an imported network: a .npy, or an array of a .npz, for an input; once "
-         "an input"},
+     .help = "of an imported network: a .npy file; once an input"},
     {.name = "out",
      .letter = 'o',
      .type = STI_OPTION_PATH,
@@ -137,7 +134,7 @@ static const sti_option run_rows[] = {
      .offset = offsetof(sti_run_args, out),
      .flag = true,
      .unit = "PATH",
-     .help = "of an imported network: the .npz to write its outputs to, by name"},
+     .help = "of an imported network: the .npz for its outputs"},
     STI_CLI_THREADS_ROW(sti_run_args),
     STI_CLI_COMMON_ROWS(sti_run_args),
 };
@@ -288,13 +285,8 @@ static stint_status run_run(sti_cli_call *call)
     const sti_run_args *args = call->args;
     predictor p = {.call = call};
     const char *imported = sti_cli_model_path(call, call->operands[0]);
-    if (imported && sti_imported_is(imported))
+    if (imported && (args->input || args->out || sti_imported_is(imported)))
         return sti_run_imported(call, imported);
-    if (args->input || args->out)
-        return sti_fail(STINT_E_USAGE,
-                        "%s: --input and --out are for imported networks (stint import "
-                        "onnx)",
-                        sti_shown(call->operands[0]));
     if (sti_run_has_prompt(args))
         return sti_run_text(call);
     if (call->operand_count < 2)

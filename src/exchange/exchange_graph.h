@@ -115,7 +115,7 @@ typedef struct sti_exchange_graph {
 } sti_exchange_graph;
 
 stint_status sti_exchange_graph_create(sti_exchange_graph **graph_out);
-/* Of a branch: in the arena of `of`, with which it goes. */
+/* A branch: in the arena of `of`, with which it goes. */
 stint_status sti_exchange_graph_inside(const sti_exchange_graph *of,
                                        sti_exchange_graph **graph_out);
 void sti_exchange_graph_destroy(sti_exchange_graph *graph); /* NULL is fine */

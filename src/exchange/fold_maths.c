@@ -6,7 +6,7 @@
 
 #include "base/fail.h"
 #include "base/shown.h"
-#include "exchange/fold_priv.h"
+#include "exchange/fold_rules.h"
 
 /* ---- of one ---- */
 
@@ -73,7 +73,7 @@ static stint_status fold_unary(sti_fold *f, unary_kind kind)
     const sti_exchange_tensor *x = f->in[0];
     sti_exchange_tensor *y = sti_known_make(f->arena, x->type, x->rank, x->dim);
     if (!y)
-        return STINT_E_MEMORY;
+        return STINT_E_UNSUPPORTED;
     for (int64_t i = 0; i < x->count; i++)
         if (x->floats)
             sti_known_floats(y)[i] = unary_float(kind, x->floats[i]);
@@ -98,15 +98,14 @@ UNARY(not, NOT)
 UNARY(reciprocal, RECIPROCAL)
 UNARY(sign, SIGN)
 
-stint_status sti_fold_cast(sti_fold *f)
+static stint_status fold_to(sti_fold *f, int type)
 {
     const sti_exchange_tensor *x = f->in[0];
-    const int type = (int)sti_exchange_attr_int(f->node, "to", 0);
     if (!sti_exchange_type_bytes(type))
         return STINT_OK;
     sti_exchange_tensor *y = sti_known_make(f->arena, type, x->rank, x->dim);
     if (!y)
-        return STINT_E_MEMORY;
+        return STINT_E_UNSUPPORTED;
     for (int64_t i = 0; i < x->count; i++) {
         const double v = sti_known_number(x, i);
         if (y->floats)
@@ -119,6 +118,16 @@ stint_status sti_fold_cast(sti_fold *f)
     y->trained = x->trained && y->floats;
     f->out[0] = y;
     return STINT_OK;
+}
+
+stint_status sti_fold_cast(sti_fold *f)
+{
+    return fold_to(f, (int)sti_exchange_attr_int(f->node, "to", 0));
+}
+
+stint_status sti_fold_cast_like(sti_fold *f)
+{
+    return fold_to(f, f->in[1]->type);
 }
 
 /* ---- of two ---- */
@@ -273,7 +282,7 @@ static stint_status fold_pair(sti_fold *f, binary_kind kind,
     sti_exchange_tensor *y =
         sti_known_make(f->arena, truth ? STI_EXCHANGE_BOOL : a->type, rank, dim);
     if (!y)
-        return STINT_E_MEMORY;
+        return STINT_E_UNSUPPORTED;
     sti_walk wa = sti_walk_of(a, rank, dim), wb = sti_walk_of(b, rank, dim);
     for (int64_t i = 0; i < y->count; i++) {
         const int64_t ia = sti_walk_next(&wa), ib = sti_walk_next(&wb);
@@ -353,7 +362,7 @@ stint_status sti_fold_where(sti_fold *f)
         return sti_fold_refuse(f, "its operands have shapes that do not go together");
     sti_exchange_tensor *y = sti_known_make(f->arena, a->type, rank, all);
     if (!y)
-        return STINT_E_MEMORY;
+        return STINT_E_UNSUPPORTED;
     sti_walk wa = sti_walk_of(a, rank, all), wb = sti_walk_of(b, rank, all),
              wc = sti_walk_of(c, rank, all);
     for (int64_t i = 0; i < y->count; i++) {
@@ -404,7 +413,7 @@ static stint_status fold_reduce(sti_fold *f, reduce_kind kind)
     const bool keep = sti_exchange_attr_int(f->node, "keepdims", 1) != 0;
     sti_exchange_tensor *y = sti_known_make(f->arena, x->type, keep ? x->rank : 0, dim);
     if (!y)
-        return STINT_E_MEMORY;
+        return STINT_E_UNSUPPORTED;
     double all = sti_known_number(x, 0);
     for (int64_t i = 1; i < x->count; i++)
         all = join(kind, all, sti_known_number(x, i));

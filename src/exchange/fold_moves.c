@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/fail.h"
-#include "exchange/fold_priv.h"
+#include "exchange/fold_rules.h"
 
 sti_walk sti_walk_of(const sti_exchange_tensor *t, int rank, const int64_t *dim)
 {
@@ -74,7 +74,7 @@ static stint_status fill_list(sti_fold *f, int type, int rank, const int64_t *in
 {
     sti_exchange_tensor *y = sti_known_make(f->arena, type, rank, &count);
     if (!y)
-        return STINT_E_MEMORY;
+        return STINT_E_UNSUPPORTED;
     for (int64_t i = 0; i < count; i++)
         if (floats)
             sti_known_floats(y)[i] = floats[i];
@@ -121,7 +121,7 @@ stint_status sti_fold_constant_of_shape(sti_fold *f)
     sti_exchange_tensor *y =
         sti_known_make(f->arena, v ? v->type : STI_EXCHANGE_F32, (int)rank, dim);
     if (!y)
-        return STINT_E_MEMORY;
+        return STINT_E_UNSUPPORTED;
     for (int64_t i = 0; v && v->count > 0 && i < y->count; i++)
         copy_element(v, 0, y, i);
     f->out[0] = y;
@@ -139,7 +139,7 @@ stint_status sti_fold_range(sti_fold *f)
     const int64_t count = wide > 0.0 ? (int64_t)wide : 0;
     sti_exchange_tensor *y = sti_known_make(f->arena, a->type, 1, &count);
     if (!y)
-        return STINT_E_MEMORY;
+        return STINT_E_UNSUPPORTED;
     for (int64_t i = 0; i < count; i++)
         if (y->floats)
             sti_known_floats(y)[i] = (float)(begin + (double)i * step);
@@ -171,7 +171,7 @@ stint_status sti_fold_non_zero(sti_fold *f)
         dim[1] += sti_known_number(x, i) != 0.0;
     sti_exchange_tensor *y = sti_known_make(f->arena, STI_EXCHANGE_I64, 2, dim);
     if (!y)
-        return STINT_E_MEMORY;
+        return STINT_E_UNSUPPORTED;
     for (int64_t i = 0; i < x->count; i++) {
         if (sti_known_number(x, i) == 0.0)
             continue;
@@ -265,7 +265,7 @@ stint_status sti_fold_expand(sti_fold *f)
         return sti_fold_refuse(f, "its shape does not go with the operand's");
     sti_exchange_tensor *y = sti_known_make(f->arena, x->type, rank, dim);
     if (!y)
-        return STINT_E_MEMORY;
+        return STINT_E_UNSUPPORTED;
     sti_walk w = sti_walk_of(x, rank, dim);
     for (int64_t i = 0; i < y->count; i++)
         copy_element(x, sti_walk_next(&w), y, i);
@@ -287,7 +287,7 @@ stint_status sti_fold_tile(sti_fold *f)
     }
     sti_exchange_tensor *y = sti_known_make(f->arena, x->type, x->rank, dim);
     if (!y)
-        return STINT_E_MEMORY;
+        return STINT_E_UNSUPPORTED;
     for (int64_t i = 0; i < y->count; i++) {
         int64_t rest = i, from = 0, run = 1;
         for (int k = x->rank - 1; k >= 0; k--) {
@@ -359,7 +359,7 @@ stint_status sti_fold_concat(sti_fold *f)
     }
     sti_exchange_tensor *y = sti_known_make(f->arena, x->type, x->rank, dim);
     if (!y)
-        return STINT_E_MEMORY;
+        return STINT_E_UNSUPPORTED;
     around(y, axis, &outer, &inner);
     for (int i = 0; i < f->node->n_in; i++) {
         const int64_t run = f->in[i]->dim[axis] * inner;
@@ -390,7 +390,7 @@ stint_status sti_fold_gather(sti_fold *f)
         dim[rank++] = x->dim[i];
     sti_exchange_tensor *y = sti_known_make(f->arena, x->type, rank, dim);
     if (!y)
-        return STINT_E_MEMORY;
+        return STINT_E_UNSUPPORTED;
     around(x, axis, &outer, &inner);
     for (int64_t o = 0; o < outer; o++)
         for (int64_t i = 0; i < index->count; i++) {
@@ -415,7 +415,7 @@ static stint_status slice_axis(sti_fold *f, const sti_exchange_tensor *x, int ax
     dim[axis] = count;
     sti_exchange_tensor *y = sti_known_make(f->arena, x->type, x->rank, dim);
     if (!y)
-        return STINT_E_MEMORY;
+        return STINT_E_UNSUPPORTED;
     around(x, axis, &outer, &inner);
     for (int64_t o = 0; o < outer; o++)
         for (int64_t i = 0; i < count; i++)
@@ -485,7 +485,7 @@ stint_status sti_fold_trilu(sti_fold *f)
         return sti_fold_refuse(f, "wants a matrix");
     sti_exchange_tensor *y = sti_known_make(f->arena, x->type, x->rank, x->dim);
     if (!y)
-        return STINT_E_MEMORY;
+        return STINT_E_UNSUPPORTED;
     const int64_t rows = x->dim[x->rank - 2], columns = x->dim[x->rank - 1];
     for (int64_t i = 0; i < x->count; i++) {
         const int64_t c = i % columns, r = i / columns % rows;

@@ -8,7 +8,7 @@
 #include "base/file.h"
 #include "base/finite.h"
 #include "base/shown.h"
-#include "exchange/network_text.h"
+#include "exchange/exchange_text.h"
 #include "op/op.h"
 #include "pass/pass.h"
 #include "stint/version.h"

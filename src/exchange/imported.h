@@ -1,7 +1,7 @@
 /* Networks that other programs made: as a model file, and run.
  *
  * The file is safetensors. Its metadata say stint.kind "network" and hold the graph as
- * text (network_text.h); its tensors are the weights, in the order that the run reads
+ * text (exchange_text.h); its tensors are the weights, in the order that the run reads
  * them in. It has no recipe: none describes it. */
 #ifndef STI_EXCHANGE_IMPORTED_H
 #define STI_EXCHANGE_IMPORTED_H

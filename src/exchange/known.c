@@ -14,7 +14,7 @@ sti_exchange_tensor *sti_known_make(sti_arena *arena, int type, int rank,
     if (rank > STI_EXCHANGE_RANK || !sti_exchange_count(rank, dim, &count) ||
         count > STI_KNOWN_MAX) {
         sti_fail(STINT_E_UNSUPPORTED,
-                 "a constant has more than %d axes or 2^28 elements",
+                 "a constant has more than %d axes or 2^26 elements",
                  STI_EXCHANGE_RANK);
         return NULL;
     }

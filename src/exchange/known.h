@@ -8,7 +8,7 @@
 #include "exchange/exchange_graph.h"
 
 /* Most elements of a folded result: what is larger is left to the run. */
-#define STI_KNOWN_MAX ((int64_t)1 << 28)
+#define STI_KNOWN_MAX ((int64_t)1 << 26)
 
 typedef struct sti_fold {
     sti_arena *arena;
@@ -23,7 +23,8 @@ typedef struct sti_fold {
  */
 typedef stint_status sti_fold_fn(sti_fold *f);
 
-/* A tensor whose elements are zero; NULL: no memory or too large (recorded). */
+/* A tensor whose elements are zero; NULL: no memory or too large (recorded). A rule
+ * then gives STINT_E_UNSUPPORTED, and the node is left to the run. */
 sti_exchange_tensor *sti_known_make(sti_arena *arena, int type, int rank,
                                     const int64_t *dim);
 /* The same numbers under another shape of as many. */

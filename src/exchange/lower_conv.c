@@ -29,7 +29,7 @@ static stint_value with_row(sti_lowering *l, stint_value v, int at)
     return stint_reshape(l->graph, v, &to);
 }
 
-/* Of one axis of pixels, a first one of length 1. */
+/* One axis of pixels gets a first one of length 1 in front. */
 static void window_of_row(sti_window *w)
 {
     w->size[1] = w->size[0];
@@ -117,7 +117,8 @@ static int64_t pad_rest(sti_lowering *l, conv_parts *c)
     return pad;
 }
 
-/* Of a result at a smaller stride, what the node's own strides would have made. */
+/* A slice of a result at a smaller stride: what the node's own strides would have made.
+ */
 static stint_value sliced(sti_lowering *l, const conv_parts *c, stint_value y,
                           int64_t stride)
 {

@@ -75,11 +75,10 @@ stint_status sti_lower_identity(sti_lowering *l, const sti_exchange_node *n)
     return st == STINT_OK ? sti_lower_result(l, n, 0, &x, x.value) : st;
 }
 
-stint_status sti_lower_cast(sti_lowering *l, const sti_exchange_node *n)
+static stint_status cast_to(sti_lowering *l, const sti_exchange_node *n, int to)
 {
     sti_lane_value x;
-    const int to = (int)sti_exchange_attr_int(n, "to", 0);
-    stint_status st = sti_lower_lane(l, n, 0, &x);
+    const stint_status st = sti_lower_lane(l, n, 0, &x);
     if (st != STINT_OK)
         return st;
     if (!sti_exchange_type_bytes(to))
@@ -95,6 +94,18 @@ stint_status sti_lower_cast(sti_lowering *l, const sti_exchange_node *n)
     }
     const sti_lane_value y = sti_lane_typed(l, &x, to);
     return sti_lower_result(l, n, 0, &y, y.value);
+}
+
+stint_status sti_lower_cast(sti_lowering *l, const sti_exchange_node *n)
+{
+    return cast_to(l, n, (int)sti_exchange_attr_int(n, "to", 0));
+}
+
+stint_status sti_lower_cast_like(sti_lowering *l, const sti_exchange_node *n)
+{
+    const sti_slot *like = sti_lower_in(l, n, 1);
+    return cast_to(l, n,
+                   like->kind == STI_SLOT_KNOWN ? like->known->type : like->lane.type);
 }
 
 /* ---- of two ---- */
@@ -162,7 +173,7 @@ BINARY(and, stint_mul, STI_EXCHANGE_BOOL)
 BINARY(or, stint_maximum, STI_EXCHANGE_BOOL)
 BINARY(xor, xor_of, STI_EXCHANGE_BOOL)
 
-/* Of whole numbers the quotient is cut towards 0, which the conversion back does. */
+/* The quotient of whole numbers is cut towards 0, which the conversion back does. */
 stint_status sti_lower_div(sti_lowering *l, const sti_exchange_node *n)
 {
     return lower_binary(l, n, stint_div, STI_EXCHANGE_NONE);

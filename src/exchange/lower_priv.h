@@ -85,7 +85,7 @@ stint_status sti_lower_number(sti_lowering *l, const sti_exchange_node *n, int i
 
 /* ---- lanes ---- */
 
-/* Of a value whose axes lie in their own order. */
+/* A value whose axes lie in their own order. */
 sti_lane_value sti_lane_plain(const sti_lowering *l, stint_value value, int type);
 /* Its shape in ONNX's eyes. */
 void sti_lane_dims(const sti_lowering *l, const sti_lane_value *v, int64_t *dim);

@@ -13,7 +13,7 @@ typedef struct recurrent {
     int64_t steps, batch, inputs, hidden, directions, gates;
     stint_value x; /* [steps * batch, inputs] */
     stint_value w, r, b, h, c, p;
-    /* Of the direction at work. */
+    /* What the direction at work has. */
     stint_value wr; /* [gates hidden, hidden] */
     stint_value rb; /* [gates hidden], the bias of the state's part */
     const char *activation[3];

@@ -1,4 +1,4 @@
-#include "exchange/network_text.h"
+#include "exchange/exchange_text.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -1,7 +1,7 @@
 /* What the files of folding share: their rules, and a walk over a tensor under a shape
  * that it is broadcast to. */
-#ifndef STI_EXCHANGE_FOLD_PRIV_H
-#define STI_EXCHANGE_FOLD_PRIV_H
+#ifndef STI_EXCHANGE_FOLD_RULES_H
+#define STI_EXCHANGE_FOLD_RULES_H
 
 #include "exchange/known.h"
 

@@ -17,8 +17,8 @@
  *
  * The text is verified on reading like any file from outside: words, counts, names that
  * are made twice; lowering it (lower.h) checks the rest. */
-#ifndef STI_EXCHANGE_NETWORK_TEXT_H
-#define STI_EXCHANGE_NETWORK_TEXT_H
+#ifndef STI_EXCHANGE_EXCHANGE_TEXT_H
+#define STI_EXCHANGE_EXCHANGE_TEXT_H
 
 #include "exchange/exchange_graph.h"
 
