@@ -202,6 +202,8 @@ static void answer_json(const sti_cli_call *call, const stint_train_result *r,
     sti_cli_json_begin(&j, out);
     sti_json_float(&j, "test_accuracy", r->test_accuracy);
     sti_json_float(&j, "test_loss", r->test_loss);
+    if (isfinite(r->relative_l2))
+        sti_json_float(&j, "relative_l2", r->relative_l2);
     if (isfinite(r->psnr))
         sti_json_float(&j, "psnr", r->psnr);
     else if (r->tokens_per_s <= 0)
@@ -267,6 +269,9 @@ static void answer_words(const stint_train_result *r, const sti_profile *profile
     if (text && isfinite(r->test_loss))
         sti_text_printf(out, "test loss %.4f nats a token, %.3f bits a byte\n",
                         r->test_loss, r->bits_per_byte);
+    if (isfinite(r->relative_l2))
+        sti_text_printf(out, "relative L2 error %.3g, loss %.4g (mean square)\n",
+                        r->relative_l2, r->test_loss);
     if (isfinite(r->psnr))
         sti_text_printf(out, "psnr %.2f dB, loss %.4g (mean square)\n", r->psnr,
                         r->test_loss);
