@@ -68,7 +68,8 @@ typedef void stint_train_progress_fn(void *user, const stint_train_progress *pro
 typedef struct stint_eval_result {
     /* Images, or windows of text. */
     int64_t count;
-    /* accuracy: a share, NaN for text. loss: mean of images, or nats a token. */
+    /* accuracy: a share, NaN for text and fields. loss: mean of images, nats a token,
+     * or the mean square of a field. */
     double accuracy, loss, images_per_s;
     /* Mean over the classes that have images of the share answered right (the recall),
      * the lowest of these shares, and its class; NaN and -1 for text. */
@@ -78,6 +79,8 @@ typedef struct stint_eval_result {
     int64_t tokens;
     /* The loss of a text in bits a byte; else NaN. */
     double bits_per_byte;
+    /* The root of a field's loss over that of its values' mean square; else NaN. */
+    double relative_l2;
     /* Resident memory of the process at its highest. */
     size_t peak_rss_bytes;
     /* 0 for text, and the arrays below are NULL. */

@@ -290,6 +290,9 @@ typedef struct stint_train_result {
     /* Signal to noise of a field: 10 log10(4 / test_loss), for values from -1 to 1; NaN
      * otherwise. Images, above, are points then. */
     double psnr;
+    /* With field.exact: the root of test_loss over the root of the solution's mean
+     * square; NaN otherwise. psnr is NaN then. */
+    double relative_l2;
     /* The test_loss of a text (nats a token) in bits a byte; NaN for images. */
     double bits_per_byte;
     /* Wall time of the call. */

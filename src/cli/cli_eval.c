@@ -55,6 +55,7 @@ void sti_cli_eval_json(const sti_eval_args *args, const stint_model_facts *facts
     if (facts->field.coordinates > 0) {
         sti_json_float(j, "test_loss", r->loss);
         sti_json_float(j, "psnr", psnr_of(r));
+        sti_json_float(j, "relative_l2", r->relative_l2);
         sti_json_float(j, "points_per_s", r->images_per_s);
         return;
     }

@@ -112,6 +112,8 @@ void sti_cli_train_json(const sti_cli_call *call, const stint_train_result *r,
 {
     sti_json_float(j, "test_accuracy", r->test_accuracy);
     sti_json_float(j, "test_loss", r->test_loss);
+    if (isfinite(r->relative_l2))
+        sti_json_float(j, "relative_l2", r->relative_l2);
     if (isfinite(r->psnr))
         sti_json_float(j, "psnr", r->psnr);
     else if (r->tokens_per_s <= 0)
@@ -172,6 +174,9 @@ void sti_cli_train_words(const stint_train_result *r, sti_text *out)
     if (text && isfinite(r->test_loss))
         sti_text_printf(out, "test loss %.4f nats a token, %.3f bits a byte\n",
                         r->test_loss, r->bits_per_byte);
+    if (isfinite(r->relative_l2))
+        sti_text_printf(out, "relative L2 error %.3g, loss %.4g (mean square)\n",
+                        r->relative_l2, r->test_loss);
     if (isfinite(r->psnr))
         sti_text_printf(out, "psnr %.2f dB, loss %.4g (mean square)\n", r->psnr,
                         r->test_loss);

@@ -31,7 +31,7 @@ static float value_of_pixel(uint8_t pixel)
 static stint_status take_view(const sti_image_view *view, int64_t size,
                               sti_field_points *f)
 {
-    f->outputs = (int)view->channels;
+    f->outputs = f->columns = (int)view->channels;
     f->height = size ? size : view->height;
     f->width = size ? size : view->width;
     f->count = f->height * f->width;
@@ -192,6 +192,7 @@ static stint_status open_folder(const char *path, sti_field_points *f)
     if (st == STINT_OK)
         st = read_array(path, "values.npy", STI_FIELD_VALUES_MAX, &rows, &f->outputs,
                         &f->values);
+    f->columns = f->outputs;
     if (st == STINT_OK && rows != f->count)
         st = sti_fail(STINT_E_INPUT,
                       "%s: %" PRId64 " points and %" PRId64
@@ -210,16 +211,103 @@ static bool is_constant(const sti_field_points *f)
     return true;
 }
 
-static stint_status check_values(const sti_field_points *f)
+static stint_status check_values(const sti_field_want *want, const sti_field_points *f)
 {
     if (f->count > INT32_MAX)
         return sti_fail(STINT_E_UNSUPPORTED, "%s: more than 2^31 points", f->path);
-    if (is_constant(f))
+    if (!want->constant && is_constant(f))
         return sti_fail(STINT_E_INPUT,
                         "%s: all %" PRId64
                         " points have the same value, so there is nothing to learn",
                         f->path, f->count);
     return STINT_OK;
+}
+
+/* ---- differences of a picture ---- */
+
+/* Value at a pixel, clamped to the picture. */
+static double pixel_at(const sti_field_points *f, int64_t y, int64_t x, int c)
+{
+    y = y < 0 ? 0 : y >= f->height ? f->height - 1 : y;
+    x = x < 0 ? 0 : x >= f->width ? f->width - 1 : x;
+    return (double)f->values[(y * f->width + x) * f->outputs + c];
+}
+
+/* Central differences in units of the coordinates; at the edges one-sided ones. */
+static void first_differences(const sti_field_points *f, int64_t y, int64_t x, int c,
+                              float *out)
+{
+    const double wide = (double)((x > 0) + (x < f->width - 1)) * 2 / (double)f->width;
+    const double high = (double)((y > 0) + (y < f->height - 1)) * 2 / (double)f->height;
+    out[0] = wide > 0
+                 ? (float)((pixel_at(f, y, x + 1, c) - pixel_at(f, y, x - 1, c)) / wide)
+                 : 0.0f;
+    out[1] = high > 0
+                 ? (float)((pixel_at(f, y + 1, x, c) - pixel_at(f, y - 1, x, c)) / high)
+                 : 0.0f;
+}
+
+static void second_differences(const sti_field_points *f, int64_t y, int64_t x, int c,
+                               float *out)
+{
+    const double wide = 2 / (double)f->width, high = 2 / (double)f->height;
+    const double here = 2 * pixel_at(f, y, x, c);
+    out[0] = (float)((pixel_at(f, y, x + 1, c) - here + pixel_at(f, y, x - 1, c)) /
+                     (wide * wide));
+    out[1] = (float)((pixel_at(f, y + 1, x + 1, c) - pixel_at(f, y + 1, x - 1, c) -
+                      pixel_at(f, y - 1, x + 1, c) + pixel_at(f, y - 1, x - 1, c)) /
+                     (4 * wide * high));
+    out[2] = (float)((pixel_at(f, y + 1, x, c) - here + pixel_at(f, y - 1, x, c)) /
+                     (high * high));
+}
+
+static stint_status add_differences(sti_field_points *f, int order)
+{
+    const int columns = f->outputs * (order >= 2 ? 6 : 3);
+    if (f->height == 0)
+        return sti_fail(
+            STINT_E_INPUT,
+            "%s: differences of data, as U_x, are those of pictures; a list "
+            "of points has none",
+            f->path);
+    float *all = sti_alloc_array(f->count * columns, sizeof *all, "field.values");
+    if (!all)
+        return STINT_E_MEMORY;
+    for (int64_t i = 0; i < f->count; i++) {
+        float *row = all + i * columns;
+        const int64_t y = i / f->width, x = i % f->width;
+        memcpy(row, f->values + i * f->outputs, (size_t)f->outputs * sizeof *row);
+        for (int c = 0; c < f->outputs; c++) {
+            first_differences(f, y, x, c, row + f->outputs + 2 * c);
+            if (order >= 2)
+                second_differences(f, y, x, c, row + 3 * f->outputs + 3 * c);
+        }
+    }
+    sti_free(f->values);
+    f->values = all;
+    f->columns = columns;
+    return STINT_OK;
+}
+
+/* ---- points without a file ---- */
+
+static stint_status new_points(int coordinates, int outputs, int64_t count,
+                               sti_field_points **f_out)
+{
+    sti_field_points *f = sti_alloc(sizeof *f, "field");
+    if (!f)
+        return STINT_E_MEMORY;
+    *f = (sti_field_points){.coordinates = coordinates,
+                            .outputs = outputs,
+                            .columns = outputs,
+                            .count = count,
+                            .path = sti_strdup("")};
+    if (f->path) {
+        *f_out = f;
+        return STINT_OK;
+    }
+    sti_free(f);
+    return STINT_E_MEMORY;
 }
 
 static void hash_points(sti_field_points *f)
@@ -232,7 +320,9 @@ static void hash_points(sti_field_points *f)
     if (f->points)
         sti_sha256_add(&sha, f->points,
                        (size_t)(f->count * f->coordinates) * sizeof(float));
-    sti_sha256_add(&sha, f->values, (size_t)(f->count * f->outputs) * sizeof(float));
+    if (f->values)
+        sti_sha256_add(&sha, f->values,
+                       (size_t)(f->count * f->columns) * sizeof(float));
     sti_sha256_hex(&sha, f->sha256);
 }
 
@@ -248,7 +338,77 @@ stint_status sti_field_points_open(const sti_field_want *want,
         st = sti_path_is_dir(want->path) ? open_folder(want->path, f)
                                          : open_picture(want, f);
     if (st == STINT_OK)
-        st = check_values(f);
+        st = check_values(want, f);
+    if (st == STINT_OK && want->differences > 0)
+        st = add_differences(f, want->differences);
+    if (st != STINT_OK) {
+        sti_field_points_close(f);
+        return st;
+    }
+    hash_points(f);
+    *points_out = f;
+    return STINT_OK;
+}
+
+stint_status sti_field_points_none(int coordinates, int outputs, int64_t count,
+                                   sti_field_points **points_out)
+{
+    sti_field_points *f = NULL;
+    const stint_status st = new_points(coordinates, outputs, count, &f);
+    if (st != STINT_OK)
+        return st;
+    hash_points(f);
+    *points_out = f;
+    return STINT_OK;
+}
+
+/* Point i of a grid of `side` cells along each axis. */
+static void grid_point(int coordinates, const float *low, const float *high, int64_t i,
+                       int64_t side, double *point)
+{
+    for (int c = 0; c < coordinates; c++, i /= side) {
+        const double share = ((double)(i % side) + 0.5) / (double)side;
+        point[c] = (double)low[c] + share * ((double)high[c] - (double)low[c]);
+    }
+}
+
+static stint_status fill_grid(sti_field_points *f, const float *low, const float *high,
+                              int64_t side, sti_field_values_fn *values,
+                              const void *user)
+{
+    double point[STI_FIELD_COORDINATES_MAX], value[STI_FIELD_VALUES_MAX];
+    for (int64_t i = 0; i < f->count; i++) {
+        grid_point(f->coordinates, low, high, i, side, point);
+        values(user, point, value);
+        for (int c = 0; c < f->coordinates; c++)
+            f->points[i * f->coordinates + c] = (float)point[c];
+        for (int c = 0; c < f->outputs; c++) {
+            f->values[i * f->outputs + c] = (float)value[c];
+            if (!isfinite(value[c]))
+                return sti_fail(STINT_E_INPUT,
+                                "field.exact: not finite at a point of the domain");
+        }
+    }
+    return STINT_OK;
+}
+
+stint_status sti_field_points_grid(int coordinates, int outputs, const float *low,
+                                   const float *high, int64_t count,
+                                   sti_field_values_fn *values, const void *user,
+                                   sti_field_points **points_out)
+{
+    const int64_t side = (int64_t)ceil(pow((double)count, 1.0 / coordinates) - 1e-9);
+    sti_field_points *f = NULL;
+    int64_t all = 1;
+    for (int c = 0; c < coordinates; c++)
+        all *= side;
+    stint_status st = new_points(coordinates, outputs, all, &f);
+    if (st != STINT_OK)
+        return st;
+    f->points = sti_alloc_array(all * coordinates, sizeof *f->points, "field.points");
+    f->values = sti_alloc_array(all * outputs, sizeof *f->values, "field.values");
+    st = f->points && f->values ? fill_grid(f, low, high, side, values, user)
+                                : STINT_E_MEMORY;
     if (st != STINT_OK) {
         sti_field_points_close(f);
         return st;
@@ -280,26 +440,37 @@ static void take_point(const sti_field_points *f, int64_t i, float *out)
 }
 
 void sti_field_points_take(const sti_field_points *f, const int32_t *samples,
-                           int64_t count, float *points_out, float *values_out)
+                           int64_t count, int64_t columns, float *points_out,
+                           float *values_out)
 {
     const size_t point_bytes = (size_t)f->coordinates * sizeof(float);
-    const size_t value_bytes = (size_t)f->outputs * sizeof(float);
+    const size_t value_bytes = (size_t)columns * sizeof(float);
     for (int64_t s = 0; s < count; s++) {
         float *point = points_out + s * f->coordinates;
-        float *value = values_out + s * f->outputs;
-        if (samples[s] < 0) {
+        float *value = values_out + s * columns;
+        if (samples[s] < 0 || !f->values) {
             memset(point, 0, point_bytes);
             memset(value, 0, value_bytes);
             continue;
         }
         take_point(f, samples[s], point);
-        memcpy(value, f->values + (int64_t)samples[s] * f->outputs, value_bytes);
+        memcpy(value, f->values + (int64_t)samples[s] * f->columns, value_bytes);
     }
+}
+
+double sti_field_points_mean_square(const sti_field_points *f)
+{
+    double sum = 0;
+    for (int64_t i = 0; i < f->count * f->columns; i++)
+        if (i % f->columns < f->outputs)
+            sum += (double)f->values[i] * (double)f->values[i];
+    return sum / (double)(f->count * f->outputs);
 }
 
 int64_t sti_field_points_bytes(const sti_field_points *f)
 {
-    return f->count * (f->outputs + (f->points ? f->coordinates : 0)) *
+    return f->count *
+           ((f->values ? f->columns : 0) + (f->points ? f->coordinates : 0)) *
            (int64_t)sizeof(float);
 }
 

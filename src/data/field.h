@@ -19,15 +19,19 @@ typedef struct sti_field_want {
     const char *path;
     int64_t size; /* of a picture: pixels a side that it is resampled to; 0: its own */
     int channels; /* likewise: 1 grey, 3 colour; 0: its own */
+    int differences; /* of a picture: 1 first, 2 second ones, too, in columns behind its
+                        values: u_x, u_y of each, then u_xx, u_xy, u_yy of each */
+    bool constant;   /* values that are all the same are welcome */
 } sti_field_want;
 
 typedef struct sti_field_points {
     int coordinates, outputs;
+    int columns;           /* of values: outputs, and differences behind them */
     int64_t count;         /* of points */
     int64_t height, width; /* of a picture; 0: of points that are listed */
     float *points;         /* [count, coordinates]; NULL: a picture's */
-    float *values;         /* [count, outputs] */
-    char sha256[65];       /* of all of them */
+    float *values;   /* [count, columns]; NULL: none, points are drawn elsewhere */
+    char sha256[65]; /* of all of them */
     char *path;
 } sti_field_points;
 
@@ -36,12 +40,26 @@ typedef struct sti_field_points {
  * sounds and meshes. */
 stint_status sti_field_points_open(const sti_field_want *want,
                                    sti_field_points **points_out);
+/* So many points of which nothing is known: for what draws its own. */
+stint_status sti_field_points_none(int coordinates, int outputs, int64_t count,
+                                   sti_field_points **points_out);
+/* A grid over a box, about `count` cell centres, with values by a function of the
+ * point: values(user, point, out [outputs]). STINT_E_INPUT: a value that is not finite.
+ */
+typedef void sti_field_values_fn(const void *user, const double *point, double *out);
+stint_status sti_field_points_grid(int coordinates, int outputs, const float *low,
+                                   const float *high, int64_t count,
+                                   sti_field_values_fn *values, const void *user,
+                                   sti_field_points **points_out);
 void sti_field_points_close(sti_field_points *points); /* NULL is fine */
 
-/* Points and values of these samples [count]; -1: zeros. points_out [count,
- * coordinates], values_out [count, outputs]. */
+/* Points and the first `columns` values of these samples [count]; -1: zeros. points_out
+ * [count, coordinates], values_out [count, columns]. */
 void sti_field_points_take(const sti_field_points *points, const int32_t *samples,
-                           int64_t count, float *points_out, float *values_out);
+                           int64_t count, int64_t columns, float *points_out,
+                           float *values_out);
+/* Mean square of all outputs of all points. */
+double sti_field_points_mean_square(const sti_field_points *points);
 /* Centre of cell i of n on [-1, 1]. */
 float sti_field_cell(int64_t i, int64_t n);
 /* Bytes that an open one holds. */

@@ -219,6 +219,7 @@ static stint_status take_result(const eval_run *run, double seconds, void *out_)
                            .accuracy = e->accuracy,
                            .loss = e->loss,
                            .images_per_s = (double)e->count / seconds,
+                           .relative_l2 = (double)NAN,
                            .bits_per_byte = (double)NAN,
                            .balanced_accuracy = (double)NAN,
                            .lowest_recall = (double)NAN,
@@ -232,6 +233,7 @@ static stint_status take_result(const eval_run *run, double seconds, void *out_)
         return STINT_OK;
     }
     if (run->field) {
+        r.relative_l2 = sqrt(r.loss / sti_field_points_mean_square(run->field));
         *out = r;
         return STINT_OK;
     }

@@ -96,8 +96,8 @@ static stint_status load_batch(const eval_round *r, int lane, const int32_t *sam
     if (from->text)
         return sti_corpus_batch(from->text, &cut, samples, net->images, input, labels);
     if (from->field) {
-        sti_field_points_take(from->field, samples, net->images, input,
-                              sti_exec_address(exec, net->labels));
+        sti_field_points_take(from->field, samples, net->images, from->field->outputs,
+                              input, sti_exec_address(exec, net->labels));
         return STINT_OK;
     }
     const stint_status st =

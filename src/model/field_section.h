@@ -1,12 +1,22 @@
-/* [field] of a recipe: what the points and the numbers of a field are called. */
+/* [field] of a recipe: what the points and the numbers of a field are called, and what
+ * it is to satisfy (field_terms.h). */
 #ifndef STI_MODEL_FIELD_SECTION_H
 #define STI_MODEL_FIELD_SECTION_H
 
 #include "base/recipe.h"
 
+enum { STI_TERMS_INSIDE, STI_TERMS_BORDER, STI_TERMS_START, STI_TERMS_DATA, STI_TERMS };
+
 typedef struct sti_field_values {
     const char *coordinates; /* "x,y" */
     const char *outputs;     /* NULL: by their number */
+    const char *domain;      /* "-1:1,0:2"; NULL: -1 to 1 each */
+    /* Sets of points: what is to be zero there (NULL: nothing), what it counts, and
+     * points a step (0: as many as the batch). */
+    const char *term[4];
+    double weight[4];
+    int64_t points[4];
+    const char *exact; /* of each output; NULL: not known */
 } sti_field_values;
 
 extern const sti_recipe_section sti_field_section;

@@ -5,6 +5,7 @@
  * itself, so that it is differentiated by its points to any order. */
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/fail.h"
@@ -138,6 +139,18 @@ static stint_value activate(const field_model *m, stint_value x)
     }
 }
 
+/* A field that is built again shares the parameters of the first. */
+static stint_value shared_param(const field_model *m, const char *name,
+                                const stint_shape *shape, const stint_param_desc *desc)
+{
+    for (stint_value v = 0; v < sti_graph_value_count(m->g); v++) {
+        const sti_value_row *row = sti_graph_value(m->g, v);
+        if (row->role == STI_ROLE_PARAM && strcmp(row->name, name) == 0)
+            return v;
+    }
+    return stint_param(m->g, strrchr(name, '.') + 1, shape, desc);
+}
+
 /* Initial weights of layer k with `in` inputs: of a SIREN as its authors have them, so
  * that every sine gets the same spread of arguments; else as PyTorch's layers. */
 static stint_param_desc weight_start(const field_model *m, int64_t k, int64_t in)
@@ -158,12 +171,14 @@ static stint_value field_layer(const field_model *m, stint_value x, int64_t k,
     const int64_t in = stint_value_shape(m->g, x).dim[1];
     const stint_shape weight = STINT_SHAPE(in, units), bias = STINT_SHAPE(units);
     const stint_param_desc start = weight_start(m, k, in);
+    const stint_param_desc bias_start = {
+        .init = STINT_INIT_FAN_IN_UNIFORM, .fan_in = in, .no_decay = true};
+    char name[2][48];
+    snprintf(name[0], sizeof name[0], "net.%" PRId64 ".weight", k);
+    snprintf(name[1], sizeof name[1], "net.%" PRId64 ".bias", k);
     stint_scope_begin(m->g, "net.%" PRId64, k);
-    const stint_value w = stint_param(m->g, "weight", &weight, &start);
-    const stint_value b = stint_param(
-        m->g, "bias", &bias,
-        &(stint_param_desc){
-            .init = STINT_INIT_FAN_IN_UNIFORM, .fan_in = in, .no_decay = true});
+    const stint_value w = shared_param(m, name[0], &weight, &start);
+    const stint_value b = shared_param(m, name[1], &bias, &bias_start);
     x = stint_bias(m->g, stint_matmul(m->g, x, w, false, false), b);
     stint_scope_end(m->g);
     return x;
@@ -174,10 +189,9 @@ static stint_value field_features(const field_model *m, stint_value points)
 {
     const stint_shape shape = STINT_SHAPE(m->d.coordinates, m->d.features);
     stint_scope_begin(m->g, "features");
-    const stint_value w = stint_param(m->g, "weight", &shape,
-                                      &(stint_param_desc){.init = STINT_INIT_NORMAL,
-                                                          .scale = m->d.feature_scale,
-                                                          .no_decay = true});
+    const stint_param_desc start = {
+        .init = STINT_INIT_NORMAL, .scale = m->d.feature_scale, .no_decay = true};
+    const stint_value w = shared_param(m, "features.weight", &shape, &start);
     const stint_value v = stint_matmul(m->g, points, w, false, false);
     const stint_value waves[2] = {stint_sin(m->g, v), stint_cos(m->g, v)};
     stint_scope_end(m->g);

@@ -5,6 +5,7 @@
 #include "base/fail.h"
 #include "base/units.h"
 #include "kernel/normal/normal.h"
+#include "model/field_terms.h"
 #include "pass/pass.h"
 #include "stint/op.h"
 
@@ -42,21 +43,41 @@ static stint_status append_text(const sti_network_desc *desc, sti_network *net)
     return stint_graph_check(g);
 }
 
-/* points [images, coordinates], targets [images, outputs]: the mean square of what is
- * between them. */
+/* In use points and targets are those that are asked for. In training there is a loss
+ * of the terms, whose data stand in the same inputs. */
 static stint_status append_field(const sti_network_desc *desc, stint_mode mode,
                                  sti_network *net)
 {
     stint_graph *g = net->graph;
+    const bool train = mode == STINT_TRAIN;
+    const int64_t columns =
+        train && desc->field_targets ? desc->field_targets : desc->field.outputs;
     const stint_shape points = STINT_SHAPE(net->images, desc->field.coordinates);
-    const stint_shape targets = STINT_SHAPE(net->images, desc->field.outputs);
+    const stint_shape targets = STINT_SHAPE(net->images, columns);
+    stint_value loss = -1;
     net->input = stint_input(g, "points", &points);
     net->labels = stint_input(g, "targets", &targets);
-    const stint_value y = stint_field_build(g, desc->name, &desc->field, net->input);
-    add_output(g, STI_OUTPUT_METRIC, stint_mean_squared_error(g, y, net->labels),
-               "loss");
-    if (mode == STINT_EVAL)
-        add_output(g, STI_OUTPUT_FETCH, y, "logits");
+    if (train && desc->terms) {
+        const sti_field_loss what = {.name = desc->name,
+                                     .field = &desc->field,
+                                     .values = desc->terms,
+                                     .names = &desc->names,
+                                     .points = desc->field_drawn ? -1 : net->input,
+                                     .targets = net->labels,
+                                     .images = net->images,
+                                     .batch = desc->field_batch ? desc->field_batch
+                                                                : net->images};
+        const stint_status st = sti_field_loss_build(g, &what, &loss);
+        if (st != STINT_OK)
+            return st;
+    } else {
+        const stint_value y =
+            stint_field_build(g, desc->name, &desc->field, net->input);
+        loss = stint_mean_squared_error(g, y, net->labels);
+        if (!train)
+            add_output(g, STI_OUTPUT_FETCH, y, "logits");
+    }
+    add_output(g, STI_OUTPUT_METRIC, loss, "loss");
     return stint_graph_check(g);
 }
 

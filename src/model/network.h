@@ -45,18 +45,22 @@ typedef struct sti_network_desc {
     stint_field_desc field;     /* instead of both, of a field: resolved; coordinates 0:
                                    none */
     sti_field_names names;      /* of its coordinates and outputs */
-    float smoothing;            /* of labels, in training */
-    bool bf16;                  /* activations, see sti_pass_precision */
-    bool winograd;              /* where it fits, see sti_pass_winograd; not bf16 */
-    int weight_bits;            /* of weights; 0: f32 */
-    sti_bayes_desc bayes;       /* of images: weights are drawn, see sti_pass_bayes */
-    bool sampled;               /* in use: weights are drawn and dropout drops, for many
-                                   runs of a batch; false: means, and no dropout */
-    bool freeze_norm;           /* see sti_graph_freeze_norm */
-    bool squares;               /* in training: |gradient|^2 is a metric */
-    bool class_weights; /* in training: images count by the input of that name */
-    sti_loss_desc loss; /* in training, of images */
-    sti_lora_desc lora; /* of text: adapters beside its products */
+    const sti_field_values *terms; /* what it is to satisfy; lives as the recipe */
+    int64_t field_batch;  /* points a step, which those that are drawn are shared by */
+    bool field_drawn;     /* there are no data: all points are drawn */
+    int field_targets;    /* columns of its targets; 0: as the outputs */
+    float smoothing;      /* of labels, in training */
+    bool bf16;            /* activations, see sti_pass_precision */
+    bool winograd;        /* where it fits, see sti_pass_winograd; not bf16 */
+    int weight_bits;      /* of weights; 0: f32 */
+    sti_bayes_desc bayes; /* of images: weights are drawn, see sti_pass_bayes */
+    bool sampled;         /* in use: weights are drawn and dropout drops, for many
+                             runs of a batch; false: means, and no dropout */
+    bool freeze_norm;     /* see sti_graph_freeze_norm */
+    bool squares;         /* in training: |gradient|^2 is a metric */
+    bool class_weights;   /* in training: images count by the input of that name */
+    sti_loss_desc loss;   /* in training, of images */
+    sti_lora_desc lora;   /* of text: adapters beside its products */
     const sti_update_set *update; /* in training: what is trained; NULL: all of it */
     const sti_network_weights *constant; /* EVAL, not bf16; NULL: weights come later */
 } sti_network_desc;

@@ -87,6 +87,7 @@ stint_status sti_recipe_field_network(const stint_recipe *recipe, int64_t output
                         outputs, STI_FIELD_OUTPUTS);
     if (net.names.outputs == 0)
         sti_field_names_usual(&net.names, outputs > 0 ? (int)outputs : 1);
+    net.terms = field;
     net.field.coordinates = net.names.coordinates;
     net.field.outputs = net.names.outputs;
     st = stint_field_resolve(net.name, &net.field);

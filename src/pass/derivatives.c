@@ -119,6 +119,37 @@ stint_status sti_derivatives_laplacian(int outputs, int coordinates,
     return st;
 }
 
+stint_status sti_derivatives_begin(int outputs, int coordinates,
+                                   sti_derivative_list *list_out)
+{
+    const stint_status st = begin_list(outputs, coordinates, 0, list_out);
+    if (st != STINT_OK)
+        sti_derivatives_fini(list_out);
+    return st;
+}
+
+stint_status sti_derivatives_add(sti_derivative_list *list, int output, int order,
+                                 const int8_t *along, int64_t *row_out)
+{
+    sti_derivative row = {.output = (int8_t)output, .order = (int8_t)order};
+    int64_t parent = output;
+    stint_status st = check_order(list->coordinates, order);
+    memcpy(row.along, along, (size_t)order);
+    for (int64_t i = 0; i < list->count && st == STINT_OK; i++)
+        if (list->row[i].output == output && list->row[i].order == order &&
+            memcmp(list->row[i].along, along, (size_t)order) == 0) {
+            *row_out = i;
+            return STINT_OK;
+        }
+    if (st == STINT_OK && order > 1)
+        st = sti_derivatives_add(list, output, order - 1, along, &parent);
+    row.parent = (int32_t)parent;
+    if (st == STINT_OK)
+        st = add_row(list, &row);
+    *row_out = list->count - 1;
+    return st;
+}
+
 void sti_derivatives_fini(sti_derivative_list *list)
 {
     sti_free(list->row);

@@ -37,6 +37,13 @@ stint_status sti_derivatives_all(int outputs, int coordinates, int order, int64_
 /* Values, first derivatives, and the Laplacian of each output. */
 stint_status sti_derivatives_laplacian(int outputs, int coordinates,
                                        sti_derivative_list *list_out);
+/* A list of the caller's own: of the outputs themselves, and of what is added, with all
+ * that it is a derivative of. STINT_E_USAGE as above; STINT_E_MEMORY. along is sorted.
+ */
+stint_status sti_derivatives_begin(int outputs, int coordinates,
+                                   sti_derivative_list *list_out);
+stint_status sti_derivatives_add(sti_derivative_list *list, int output, int order,
+                                 const int8_t *along, int64_t *row_out);
 void sti_derivatives_fini(sti_derivative_list *list);
 
 /* Where a column lies in a run of the graph: factor times element offset + step * i of

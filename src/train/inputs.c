@@ -6,6 +6,7 @@
 #include "base/fail.h"
 #include "base/memory.h"
 #include "base/units.h"
+#include "model/field_terms.h"
 #include "model/network_recipe.h"
 #include "store/model_tokenizer.h"
 #include "train/recipe_view.h"
@@ -185,15 +186,8 @@ static stint_status open_text(sti_inputs *in)
     return STINT_OK;
 }
 
-/* All points are trained on, and all of them tell how well they are met. */
-static stint_status open_field(sti_inputs *in)
+static stint_status check_coordinates(const sti_inputs *in)
 {
-    stint_status st = sti_recipe_open_field(in->recipe, &in->field);
-    if (st == STINT_OK)
-        st = sti_recipe_field_network(in->recipe, in->field->outputs, &in->network);
-    if (st != STINT_OK)
-        return st;
-    in->train_count = in->test_count = in->field->count;
     if (in->network.field.coordinates == in->field->coordinates)
         return STINT_OK;
     return sti_fail(STINT_E_INPUT,
@@ -201,6 +195,68 @@ static stint_status open_field(sti_inputs *in)
                     " of them, but the points of %s have %d; name as many",
                     in->network.field.coordinates, in->field->path,
                     in->field->coordinates);
+}
+
+/* An epoch of equations alone, whose points are drawn anew in every step. */
+enum { EQUATION_STEPS = 100 };
+
+/* Points of the test against a solution that is known, about. */
+enum { EXACT_POINTS = 4096 };
+
+static void exact_values(const void *user, const double *point, double *out)
+{
+    const sti_field_terms *terms = user;
+    for (int i = 0; i < terms->exact.count; i++)
+        out[i] = sti_expression_value(&terms->exact.expression[i], point);
+}
+
+/* A field without data: nothing is given but its equations. */
+static stint_status open_equations(sti_inputs *in, const sti_field_terms *terms)
+{
+    const int64_t batch = sti_train_section_of(in->recipe)->batch;
+    const int coordinates = (int)in->network.field.coordinates;
+    const int outputs = (int)in->network.field.outputs;
+    stint_status st =
+        sti_field_points_none(coordinates, outputs, EQUATION_STEPS * batch, &in->field);
+    in->network.field_drawn = true;
+    if (st == STINT_OK && terms->exact.count > 0)
+        st = sti_field_points_grid(coordinates, outputs, terms->domain.low,
+                                   terms->domain.high, EXACT_POINTS, exact_values,
+                                   terms, &in->field_test);
+    return st;
+}
+
+/* All points are trained on, and all of them tell how well they are met. */
+static stint_status open_points(sti_inputs *in)
+{
+    stint_status st = sti_recipe_open_field(in->recipe, &in->field);
+    if (st == STINT_OK)
+        st = sti_recipe_field_network(in->recipe, in->field->outputs, &in->network);
+    in->network.field_targets = in->field ? in->field->columns : 0;
+    in->field_test = in->field;
+    return st == STINT_OK ? check_coordinates(in) : st;
+}
+
+static stint_status open_field(sti_inputs *in)
+{
+    sti_field_terms terms = {.any = false};
+    stint_status st = sti_recipe_field_network(in->recipe, 0, &in->network);
+    if (st != STINT_OK)
+        return st;
+    if (sti_data_section_of(in->recipe)->path) {
+        st = open_points(in);
+    } else {
+        st = sti_field_terms_parse(in->network.terms, &in->network.names, &terms);
+        if (st == STINT_OK)
+            st = open_equations(in, &terms);
+    }
+    sti_field_terms_fini(&terms);
+    if (st != STINT_OK)
+        return st;
+    in->network.field_batch = sti_train_section_of(in->recipe)->batch;
+    in->train_count = in->field->count;
+    in->test_count = in->field_test ? in->field_test->count : 0;
+    return STINT_OK;
 }
 
 stint_status sti_inputs_open_data(const stint_recipe *recipe, sti_inputs *in)
@@ -223,6 +279,8 @@ void sti_inputs_close(sti_inputs *in)
     stint_data_close(in->test_data);
     stint_data_close(in->validation_data);
     sti_corpus_close(in->text);
+    if (in->field_test != in->field)
+        sti_field_points_close(in->field_test);
     sti_field_points_close(in->field);
     stint_model_close(in->start);
     stint_model_close(in->reference);

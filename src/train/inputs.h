@@ -11,10 +11,12 @@
  * one is closed. */
 typedef struct sti_inputs {
     const stint_recipe *recipe;
-    stint_data *train_data, *test_data;  /* test NULL: no such split */
-    stint_data *validation_data;         /* held out of the first; NULL: nothing is */
-    sti_corpus *text;                    /* in place of all three, for a text model */
-    sti_field_points *field;             /* likewise, for a field */
+    stint_data *train_data, *test_data; /* test NULL: no such split */
+    stint_data *validation_data;        /* held out of the first; NULL: nothing is */
+    sti_corpus *text;                   /* in place of all three, for a text model */
+    /* Likewise, for a field: what it is trained on, and tested with (the same, or an
+     * exact solution; NULL: none). */
+    sti_field_points *field, *field_test;
     stint_model_file *start, *reference; /* NULL: none */
     bool new_classifier;                 /* start was trained for other classes */
     sti_network_desc network;            /* refers to reference, if there is one */

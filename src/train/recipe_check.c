@@ -7,6 +7,7 @@
 #include "base/units.h"
 #include "kernel/drawn/drawn.h"
 #include "kernel/normal/lfsr.h"
+#include "model/field_terms.h"
 #include "model/network_recipe.h"
 #include "pass/pass.h"
 #include "stint/model.h"
@@ -93,6 +94,22 @@ static void check_images(const stint_recipe *recipe, sti_complaints *list)
             sti_recipe_network(recipe));
 }
 
+static void check_terms(const stint_recipe *recipe, const sti_network_desc *network,
+                        sti_complaints *list)
+{
+    sti_field_terms terms;
+    const stint_status st =
+        sti_field_terms_parse(network->terms, &network->names, &terms);
+    sti_complain_status(list, st);
+    if (st != STINT_OK)
+        return;
+    if (!sti_data_section_of(recipe)->path && terms.set[STI_TERMS_DATA].count > 0)
+        sti_complain(list,
+                     "field.data: there are no data; give them by --data PATH, or "
+                     "leave it out");
+    sti_field_terms_fini(&terms);
+}
+
 static void check_field(const stint_recipe *recipe, sti_complaints *list)
 {
     const sti_recipe_view v = sti_recipe_view_of(recipe);
@@ -111,8 +128,22 @@ static void check_field(const stint_recipe *recipe, sti_complaints *list)
         sti_complain(list,
                      "loss.class_weights, train.label_smoothing: are of images in "
                      "classes; a field has none");
-    if (sti_recipe_field_network(recipe, 0, &network) != STINT_OK)
+    if (sti_recipe_field_network(recipe, 0, &network) != STINT_OK) {
         sti_complain(list, "model: %s", stint_last_error());
+        return;
+    }
+    /* Outputs that a recipe does not name get their names from the data. */
+    if (network.terms->outputs || !v.data->path)
+        check_terms(recipe, &network, list);
+}
+
+/* What is drawn inside of a domain needs no data. */
+static bool has_equations(const stint_recipe *recipe)
+{
+    const sti_field_values *field = sti_field_section_of(recipe);
+    return sti_recipe_is_field(recipe) &&
+           (field->term[STI_TERMS_INSIDE] || field->term[STI_TERMS_BORDER] ||
+            field->term[STI_TERMS_START]);
 }
 
 static void check_data(const stint_recipe *recipe, sti_complaints *list)
@@ -128,7 +159,7 @@ static void check_data(const stint_recipe *recipe, sti_complaints *list)
                      sti_recipe_network(recipe));
     const bool text = stint_model_is_text(sti_recipe_network(recipe));
     const bool field = stint_model_is_field(sti_recipe_network(recipe));
-    if (!v.data->path || !*v.data->path)
+    if ((!v.data->path || !*v.data->path) && !has_equations(recipe))
         sti_complain(list,
                      "data.path: no %s given; say where %s with --data PATH "
                      "or path = PATH in the recipe's [data]",

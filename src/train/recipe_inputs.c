@@ -1,5 +1,7 @@
 #include "train/recipe_inputs.h"
 
+#include "base/fail.h"
+#include "model/field_terms.h"
 #include "model/network_recipe.h"
 #include "store/model_tokenizer.h"
 #include "train/recipe_view.h"
@@ -51,9 +53,30 @@ stint_status sti_recipe_open_field(const stint_recipe *recipe,
                                    sti_field_points **points_out)
 {
     const sti_data_values *data = sti_data_section_of(recipe);
-    const sti_field_want want = {
-        .path = data->path, .size = data->size, .channels = (int)data->channels};
-    return sti_field_points_open(&want, points_out);
+    const sti_field_values *field = sti_field_section_of(recipe);
+    sti_field_want want = {.path = data->path,
+                           .size = data->size,
+                           .channels = (int)data->channels,
+                           .constant = field->term[STI_TERMS_DATA] != NULL};
+    sti_network_desc network;
+    sti_field_terms terms = {.any = false};
+    sti_field_points *points = NULL;
+    stint_status st;
+    STI_TRY(sti_field_points_open(&want, &points));
+    STI_TRY(sti_recipe_field_network(recipe, points->outputs, &network));
+    STI_TRY(sti_field_terms_parse(field, &network.names, &terms));
+    want.differences = sti_field_target_order(&terms);
+    if (want.differences > 0) { /* which are known now that the outputs have names */
+        sti_field_points_close(points);
+        points = NULL;
+        STI_TRY(sti_field_points_open(&want, &points));
+    }
+    *points_out = points;
+    points = NULL;
+out:
+    sti_field_terms_fini(&terms);
+    sti_field_points_close(points);
+    return st;
 }
 
 sti_network_desc sti_train_network_desc(const stint_recipe *recipe)

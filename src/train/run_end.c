@@ -74,6 +74,7 @@ static void fill_result(const sti_run *run, stint_train_result *r)
         .test_accuracy = p->test_accuracy,
         .images_per_s = run->step_s > 0 ? (double)run->images / run->step_s : 0,
         .psnr = (double)NAN,
+        .relative_l2 = (double)NAN,
         .bits_per_byte = (double)NAN,
         .balanced_accuracy = (double)NAN,
         .lowest_recall = (double)NAN,
@@ -110,7 +111,13 @@ static void fill_result(const sti_run *run, stint_train_result *r)
         r->bits_per_byte =
             sti_corpus_bits_per_byte(&run->job.inputs.text->test, p->test_loss);
     }
-    if (run->job.inputs.field)
+    const sti_inputs *in = &run->job.inputs;
+    if (in->field && in->field_test != in->field)
+        r->relative_l2 =
+            in->field_test
+                ? sqrt(p->test_loss / sti_field_points_mean_square(in->field_test))
+                : (double)NAN;
+    else if (in->field)
         r->psnr = 10 * log10(4 / p->test_loss);
     sti_saver_weights_sha256(run->saver, r->weights_sha256);
     snprintf(r->out, sizeof r->out, "%s", run->out);

@@ -72,6 +72,7 @@ sti_step_engine_desc sti_setup_engine(const sti_setup *setup, int lanes)
                                   .validation_data = in->validation_data,
                                   .text = in->text,
                                   .field = in->field,
+                                  .field_test = in->field_test,
                                   .threads = setup->threads,
                                   .lanes = lanes,
                                   .shards = setup->shards,

@@ -43,7 +43,8 @@ typedef struct sti_step_engine_desc {
     const stint_data *test_data;
     const stint_data *validation_data; /* images of train_data's files */
     const sti_corpus *text;            /* in place of both; NULL: images */
-    const sti_field_points *field;     /* likewise */
+    const sti_field_points *field,
+        *field_test; /* likewise, trained on and tested with */
     int threads, lanes;
     int64_t shards;     /* of the whole batch */
     int64_t accumulate; /* micro-batches of each, where a batch names none; 0: 1 */

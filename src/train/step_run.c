@@ -105,7 +105,9 @@ static stint_status load_micro(const sti_step_engine *engine, int index, int64_t
     }
     if (engine->desc.field) {
         sti_field_points_take(engine->desc.field, b->samples + micro * net->images,
-                              net->images, sti_exec_address(lane->train, net->input),
+                              net->images,
+                              sti_graph_value(net->graph, net->labels)->shape.dim[1],
+                              sti_exec_address(lane->train, net->input),
                               sti_exec_address(lane->train, net->labels));
         return STINT_OK;
     }
@@ -380,7 +382,8 @@ stint_status sti_step_engine_evaluate(sti_step_engine *engine, sti_evaluation_of
                                       sti_evaluation_progress_fn *progress, void *user)
 {
     const sti_step_engine_desc *desc = &engine->desc;
-    sti_eval_source source = {.norm = norm, .text = desc->text, .field = desc->field};
+    sti_eval_source source = {
+        .norm = norm, .text = desc->text, .field = desc->field_test};
     if (desc->text)
         source.part = desc->text->test;
     source.data = of == STI_EVALUATE_TEST    ? desc->test_data

@@ -16,6 +16,7 @@ page=$STINT_SOURCE/docs/fields.md
 bash script >"$work/out" 2>"$work/err" || fail "a command failed: $(tail -5 "$work/err")"
 says out "psnr"
 says out "by jets"
+says out "relative L2 error"
 /usr/bin/python3 - <<'PY' || fail "what the commands left"
 import json, numpy as np
 j, a, l = json.load(open("answer.json")), np.load("derivatives.npy"), np.load("laplacian.npy")
