@@ -273,17 +273,25 @@ class TextModel(_Handle):
             lib.stint_generator_destroy(generator)
 
 
+def _is_gguf(path: str) -> bool:
+    try:
+        with open(path, "rb") as file:
+            return file.read(4) == b"GGUF"
+    except OSError:
+        return False  # whoever opens it next says why
+
+
 def load(path: "str | os.PathLike[str]", *, threads: int = 0, batch: int = 0,
          memory_bytes: int = 0) -> Union[ImageModel, TextModel]:
-    """A model from its file, from the folder of a run, or from a folder in Hugging Face's
-    layout.
+    """A model from its file, from the folder of a run, from a folder in Hugging Face's
+    layout, or from a GGUF file.
 
     threads: 0: every CPU; never changes a result. batch: images that go through the
     network at once; 0: as many as a call has, up to 32. memory_bytes: peak resident memory
     of the whole process; what needs more raises StintError of Status.BUDGET.
     """
     path = os.fspath(path)
-    if os.path.isfile(os.path.join(path, "config.json")):
+    if os.path.isfile(os.path.join(path, "config.json")) or _is_gguf(path):
         return TextModel(path, threads=threads, memory_bytes=memory_bytes)
     file = os.path.join(path, "model.safetensors") if os.path.isdir(path) else path
     model = ImageModel(file, threads=threads, batch=batch, memory_bytes=memory_bytes)
