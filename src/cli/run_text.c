@@ -306,6 +306,9 @@ static stint_status create_generator(writer_run *w)
     int threads;
     stint_status st = sti_threads_choose((int)a->threads, &threads, NULL);
     const stint_generator_desc desc = {.threads = threads,
+                                       .weight_bits = a->weights == 0   ? 0
+                                                      : a->weights == 1 ? 8
+                                                                        : 4,
                                        .tokens = w->prompt_count + a->tokens,
                                        .temperature = a->temperature,
                                        .top_k = a->top_k,

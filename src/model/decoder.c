@@ -10,8 +10,8 @@
 #include "kernel/attention/attention_cache.h"
 #include "kernel/attention/rotary.h"
 #include "kernel/elementwise/elementwise.h"
-#include "kernel/gemm/panels.h"
 #include "kernel/norm/row_norm.h"
+#include "model/decoder_matrix.h"
 #include "model/text_model.h"
 #include "op/op_attention.h"
 
@@ -33,7 +33,7 @@ typedef struct norm_weights {
 } norm_weights;
 
 typedef struct linear_weights {
-    sti_panels w;
+    sti_decoder_matrix w;
     float *bias; /* [n]; NULL: none */
 } linear_weights;
 
@@ -61,7 +61,7 @@ struct sti_decoder {
     sti_team team;
     float *block;
     decoder_layer *layer; /* [depth] */
-    sti_panels words, head;
+    sti_decoder_matrix words, head;
     float *positions; /* [context, width]; gpt only */
     norm_weights last;
     decoder_work work;
@@ -88,15 +88,18 @@ static void take_norm(const sti_decoder *d, layout *l, int64_t n, norm_weights *
     norm->shift = d->llama ? NULL : take(l, n);
 }
 
-static void take_panels(layout *l, int64_t k, int64_t n, sti_panels *w)
+static void take_matrix(const sti_decoder *d, layout *l, int64_t k, int64_t n,
+                        sti_decoder_matrix *w)
 {
-    *w = (sti_panels){.k = k, .n = n, .data = take(l, sti_panels_floats(k, n))};
+    const int bits = d->desc.weight_bits;
+    *w = sti_decoder_matrix_in(k, n, bits,
+                               take(l, sti_decoder_matrix_floats(k, n, bits)));
 }
 
-static void take_linear(layout *l, int64_t k, int64_t n, bool biased,
-                        linear_weights *linear)
+static void take_linear(const sti_decoder *d, layout *l, int64_t k, int64_t n,
+                        bool biased, linear_weights *linear)
 {
-    take_panels(l, k, n, &linear->w);
+    take_matrix(d, l, k, n, &linear->w);
     linear->bias = biased ? take(l, n) : NULL;
 }
 
@@ -118,24 +121,24 @@ static void take_layer(const sti_decoder *d, layout *l, decoder_layer *layer)
     const stint_text_model_desc *m = &d->desc.model;
     const bias_set biased = biases_of(d);
     take_norm(d, l, m->width, &layer->norm[0]);
-    take_linear(l, m->width, d->packed, biased.qkv, &layer->qkv);
+    take_linear(d, l, m->width, d->packed, biased.qkv, &layer->qkv);
     if (m->qk_norm) {
         take_norm(d, l, d->size, &layer->query_norm);
         take_norm(d, l, d->size, &layer->key_norm);
     }
-    take_linear(l, m->heads * d->size, m->width, biased.proj, &layer->proj);
+    take_linear(d, l, m->heads * d->size, m->width, biased.proj, &layer->proj);
     take_norm(d, l, m->width, &layer->norm[1]);
-    take_linear(l, m->width, m->hidden, biased.mlp, &layer->gate);
+    take_linear(d, l, m->width, m->hidden, biased.mlp, &layer->gate);
     if (d->llama)
-        take_linear(l, m->width, m->hidden, biased.mlp, &layer->up);
-    take_linear(l, m->hidden, m->width, biased.mlp, &layer->down);
+        take_linear(d, l, m->width, m->hidden, biased.mlp, &layer->up);
+    take_linear(d, l, m->hidden, m->width, biased.mlp, &layer->down);
 }
 
 static void take_weights(sti_decoder *d, layout *l)
 {
     const stint_text_model_desc *m = &d->desc.model;
     decoder_layer counted;
-    take_panels(l, m->width, m->vocabulary, &d->words);
+    take_matrix(d, l, m->width, m->vocabulary, &d->words);
     if (!d->llama)
         d->positions = take(l, d->desc.context * m->width);
     for (int64_t i = 0; i < m->depth; i++)
@@ -143,7 +146,7 @@ static void take_weights(sti_decoder *d, layout *l)
     take_norm(d, l, m->width, &d->last);
     d->head = d->words;
     if (m->head == STINT_TEXT_HEAD_OWN)
-        take_panels(l, m->width, m->vocabulary, &d->head);
+        take_matrix(d, l, m->width, m->vocabulary, &d->head);
 }
 
 static sti_attention_cache cache_of(const sti_decoder *d, int64_t layer)
@@ -220,7 +223,8 @@ static stint_status begin(const sti_decoder_desc *desc, sti_decoder *d)
     if (m->vocabulary > VOCABULARY_MAX || m->width > WIDTH_MAX ||
         m->hidden > WIDTH_MAX || m->heads * m->head_size > WIDTH_MAX ||
         m->depth > DEPTH_MAX || desc->context < 1 || desc->context > CONTEXT_MAX ||
-        desc->capacity < 1 || desc->capacity > desc->context || desc->threads < 1)
+        desc->capacity < 1 || desc->capacity > desc->context || desc->threads < 1 ||
+        (desc->weight_bits != 0 && desc->weight_bits != 4 && desc->weight_bits != 8))
         return sti_fail(STINT_E_INPUT,
                         "%s: vocabulary %" PRId64 ", depth %" PRId64 ", width %" PRId64
                         ", context %" PRId64 ", cache of %" PRId64 " are out of range",
@@ -299,8 +303,12 @@ size_t sti_decoder_token_bytes(const sti_decoder_desc *desc)
     int64_t floats = l.used;
     if (!d.llama) /* all but a row of the tables that are looked up */
         floats -= (desc->context - 1) * m->width;
-    if (m->head == STINT_TEXT_HEAD_OWN)
-        floats -= (m->vocabulary - 1) * m->width;
+    if (m->head == STINT_TEXT_HEAD_OWN) {
+        const int64_t all =
+            sti_decoder_matrix_floats(m->width, m->vocabulary, desc->weight_bits);
+        floats -= desc->weight_bits ? all - all / m->vocabulary
+                                    : (m->vocabulary - 1) * m->width;
+    }
     return (size_t)floats * sizeof(float);
 }
 
@@ -331,7 +339,8 @@ static void load_runs(loader *l, const char *rest, int64_t runs, int64_t each,
                             l->fill ? runs : 0, l->fill ? out : NULL);
 }
 
-static void load_panels(loader *l, const char *rest, bool table, const sti_panels *w)
+static void load_matrix(loader *l, const char *rest, bool table,
+                        const sti_decoder_matrix *w)
 {
     const sti_weight_source *s = l->source;
     const char *name = name_of(l, rest);
@@ -346,10 +355,7 @@ static void load_panels(loader *l, const char *rest, bool table, const sti_panel
         l->status = s->read(s->user, name, runs, each, i, count, l->slice);
         if (l->status != STINT_OK)
             return;
-        if (columns)
-            sti_panels_pack_columns(w, i, count, l->slice);
-        else
-            sti_panels_pack_rows(w, i, count, l->slice);
+        sti_decoder_matrix_pack(w, columns, i, count, l->slice);
     }
 }
 
@@ -369,7 +375,7 @@ static void load_linear(loader *l, const char *scope, bool biased,
 {
     char rest[NAME];
     snprintf(rest, sizeof rest, "%s.weight", scope);
-    load_panels(l, rest, false, &linear->w);
+    load_matrix(l, rest, false, &linear->w);
     snprintf(rest, sizeof rest, "%s.bias", scope);
     if (biased)
         load_runs(l, rest, 1, linear->w.n, linear->bias);
@@ -399,7 +405,7 @@ static stint_status load_all(const sti_decoder *d, const sti_weight_source *sour
 {
     const stint_text_model_desc *m = &d->desc.model;
     loader l = {.source = source, .fill = fill, .slice = d->slice};
-    load_panels(&l, "wte.weight", true, &d->words);
+    load_matrix(&l, "wte.weight", true, &d->words);
     if (!d->llama)
         load_runs(&l, "wpe.weight", d->desc.context, m->width, d->positions);
     for (int64_t i = 0; i < m->depth && l.status == STINT_OK; i++) {
@@ -409,7 +415,7 @@ static stint_status load_all(const sti_decoder *d, const sti_weight_source *sour
     l.scope = 0;
     load_norm(d, &l, "ln_f", m->width, &d->last);
     if (m->head == STINT_TEXT_HEAD_OWN)
-        load_panels(&l, "lm_head.weight", true, &d->head);
+        load_matrix(&l, "lm_head.weight", true, &d->head);
     return l.status;
 }
 
@@ -482,8 +488,7 @@ static void run_norm(const sti_decoder *d, const norm_weights *norm, int64_t row
 static void run_linear(const sti_decoder *d, const linear_weights *linear, int64_t rows,
                        const float *x, float *y)
 {
-    sti_panels_product_f32(&d->team, &linear->w, rows, x, linear->w.k, linear->bias, y,
-                           linear->w.n);
+    sti_decoder_matrix_multiply(&d->team, &linear->w, rows, x, linear->bias, y);
 }
 
 static void embed(const sti_decoder *d, const int32_t *tokens, int64_t rows,
@@ -492,7 +497,7 @@ static void embed(const sti_decoder *d, const int32_t *tokens, int64_t rows,
     const int64_t width = d->desc.model.width;
     for (int64_t r = 0; r < rows; r++) {
         float *x = d->work.x + r * width;
-        sti_panels_column(&d->words, tokens[r], x);
+        sti_decoder_matrix_column(&d->words, tokens[r], x);
         for (int64_t i = 0; i < width && d->positions; i++)
             x[i] += d->positions[(position + r) * width + i];
     }
@@ -581,8 +586,8 @@ void sti_decoder_run(sti_decoder *d, const int32_t *tokens, int64_t count,
     }
     if (logits_out) {
         run_norm(d, &d->last, 1, d->work.x + (rows - 1) * m->width, d->work.a);
-        sti_panels_product_f32(&d->team, &d->head, 1, d->work.a, m->width, NULL,
-                               d->work.logits, m->vocabulary);
+        sti_decoder_matrix_multiply(&d->team, &d->head, 1, d->work.a, NULL,
+                                    d->work.logits);
         *logits_out = d->work.logits;
     }
     sti_float_mode_leave(mode);

@@ -60,6 +60,21 @@ def value_of(b, kind):
     return out
 
 
+def rounded(x, bits):
+    """x [rows, n] as blocks of Q8_0 or Q4_0 along n have it."""
+    b = x.astype(np.float32).reshape(x.shape[0], -1, 32)
+    if bits == 8:
+        d = np.abs(b).max(-1, keepdims=True) / np.float32(127)
+    else:
+        at = np.abs(b).argmax(-1, keepdims=True)
+        d = np.take_along_axis(b, at, -1) / np.float32(-8)
+    inverse = np.divide(np.float32(1), d, where=d != 0, out=np.zeros_like(d))
+    q = b * inverse
+    q = np.trunc(q + np.copysign(np.float32(0.5), q)) if bits == 8 else (
+        np.clip(np.trunc(q + np.float32(8.5)), 0, 15) - 8)
+    return (d.astype(np.float16).astype(np.float32) * q).astype(np.float32).reshape(x.shape)
+
+
 def plain(x, kind):
     if kind == "F32":
         return x.astype("<f4").tobytes(), x.astype(np.float32)

@@ -78,10 +78,30 @@ def main():
             most = np.abs(x.reshape(-1, 32)).max(1) / 127 * (0.5 + 127 * 2.0 ** -11)
             error = np.abs(blocks[name][1] - x).reshape(-1, 32).max(1)
             assert (error <= most * 1.001 + 127 * 2.0 ** -25).all(), name
+    kept(root, rng, lib)
     bad(root, rng)
 
 
 # ---- what is refused ----
+
+def kept(root, rng, lib):
+    """Weights that stay in blocks: the logits of weights that numpy rounds."""
+    for family, kind in (("llama", "F32"), ("qwen2", "Q8_0"), ("gpt2", "F32")):
+        config, tensors = model(family)
+        path = os.path.join(root, "kept.gguf")
+        values = gguf.write_model(path, config, tensors, kind, rng)
+        tokens = rng.integers(0, 40, 20)
+        for bits in (8, 4):
+            other = {n: x if x.ndim == 1 or "wpe" in n else gguf.rounded(x.T, bits).T
+                     if family == "gpt2" and "wte" not in n else gguf.rounded(x, bits)
+                     for n, x in values.items()}
+            hf.check("%s, kept in %d bits" % (family, bits),
+                     hf.stint_logits(lib, path, tokens, 40, bits),
+                     hf.logits(config, other, tokens))
+        drawn = [stint("run", path, "--prompt-ids", "1,2,3", "--tokens", "9", "--weights", w,
+                       "-j", j, "-t", "0").stdout for w, j in (("q8", "1"), ("q8", "3"))]
+        assert drawn[0] == drawn[1]
+
 
 def bad(root, rng):
     path, out = os.path.join(root, "bad.gguf"), os.path.join(root, "none.safetensors")
