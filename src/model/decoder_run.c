@@ -145,7 +145,7 @@ static void run_tile(const sti_decoder *d, const tile *t)
 static void run_head(const sti_decoder *d, const tile *t)
 {
     const decoder_work *w = &d->work;
-    const int64_t width = d->desc.model.width, vocabulary = d->desc.model.vocabulary;
+    const int64_t width = d->desc.model.width;
     const float *end = w->x;
     int64_t wanted = 0;
     for (int i = 0; i < t->pieces; i++) {
