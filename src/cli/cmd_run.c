@@ -46,6 +46,14 @@ static const sti_option run_rows[] = {
      .unit = "LIST",
      .help = "the same as token identities, 464,3290: for a model whose tokeniser is "
              "not known here"},
+    {.name = "adapter",
+     .type = STI_OPTION_PATH,
+     STI_OPTION_NO_BOUND,
+     .default_text = "",
+     .offset = offsetof(sti_run_args, adapter),
+     .flag = true,
+     .unit = "DIR",
+     .help = "of text: a LoRA adapter in PEFT's files"},
     {.name = "tokens",
      .letter = 'n',
      .type = STI_OPTION_INT,
@@ -263,6 +271,9 @@ static stint_status run_run(sti_cli_call *call)
 {
     const sti_run_args *args = call->args;
     predictor p = {.call = call};
+    if (args->adapter && !sti_run_has_prompt(args))
+        return sti_fail(STINT_E_USAGE, "--adapter: is of text models, and wants a "
+                                       "prompt; give one by --prompt");
     if (sti_run_has_prompt(args))
         return sti_run_text(call);
     if (call->operand_count < 2)

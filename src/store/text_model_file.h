@@ -10,6 +10,7 @@
 struct stint_text_model {
     stint_model_file *file; /* one of the two */
     sti_hf_folder *folder;
+    sti_adapter *adapter;       /* NULL: none */
     stint_tokenizer *tokenizer; /* of a folder */
     char why[512];              /* it has none */
     stint_text_model_facts facts;
