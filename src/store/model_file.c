@@ -571,21 +571,6 @@ void stint_model_close(stint_model_file *m)
     sti_arena_destroy(m->arena);
 }
 
-stint_status stint_model_adapt(stint_model_file *m, const char *folder)
-{
-    const sti_decoder_desc desc = {.name = m->network.name,
-                                   .model = m->network.text,
-                                   .context = m->network.context,
-                                   .capacity = 1,
-                                   .threads = 1};
-    if (!m->network.context)
-        return sti_fail(STINT_E_INPUT,
-                        "--adapter: %s is a network for images; adapters are of text "
-                        "models",
-                        sti_tensor_file_path(m->file));
-    return sti_adapter_open(folder, &desc, &m->adapter);
-}
-
 const stint_tokenizer *stint_model_tokenizer(const stint_model_file *m)
 {
     return m->tokenizer;

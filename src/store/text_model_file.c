@@ -75,12 +75,6 @@ sti_weight_source sti_text_model_source(const stint_text_model *model)
                                .read = read_adapted};
 }
 
-stint_status stint_text_model_adapt(stint_text_model *model, const char *folder)
-{
-    const sti_decoder_desc desc = sti_text_model_decoder(model);
-    return sti_adapter_open(folder, &desc, &model->adapter);
-}
-
 /* ---- opening ---- */
 
 sti_decoder_desc sti_text_model_decoder(const stint_text_model *m)
