@@ -120,6 +120,12 @@ search_within_budgets() {
     run 0 train sparse/recipe.ini -o sparse2 --json -q
     [ "$(sha)" = "$want" ] || fail "the recipe of a search has other bits"
     run 2 $tune --memory "$budget" -o sparse -q
+    run 0 $tune --memory "$budget" -o sparse --resume --json -q
+    [ "$(sha)" = "$want" ] || fail "a search resumed has other bits"
+    run 0 $tune --memory "$budget" --gains sparse/gains.json -o given --json -q
+    [ "$(sha)" = "$want" ] || fail "gains that are given choose another scheme"
+    run 4 finetune other --data three --batch 12 --shards 2 --memory "$budget" --gains sparse/gains.json -o none
+    run 2 $tune --what bias --gains sparse/gains.json -o none
     head -c 300 sparse/gains.json >short.json
     run 4 train sparse/recipe.ini -o none --set update.gains=short.json
     run 4 train sparse/recipe.ini -o none --start other --set update.gains=sparse/gains.json
