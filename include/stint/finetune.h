@@ -35,6 +35,9 @@ typedef struct stint_finetune_desc {
     /* Longest step: a share of the arithmetic of one that trains everything, or
      * seconds, which are made a share by timing that one; 0: any. */
     double step_share, step_s;
+    /* A gains.json of the same model, in the place of gains of these data; NULL: none.
+     */
+    const char *gains;
     /* The other members are stint_train_desc's. */
     bool resume, force;
     stint_train_progress_fn *progress;

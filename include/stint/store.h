@@ -48,6 +48,15 @@ STINT_API stint_status stint_model_open(const char *path, stint_model_file **mod
 /** Close a model, and with it its texts, its tokeniser and its file. NULL is fine. */
 STINT_API void stint_model_close(stint_model_file *model);
 
+/** Add a low-rank adapter to the weights of a text model, as they are read from now on.
+ *
+ * folder: PEFT's adapter_config.json and adapter_model.safetensors for the network in
+ * Hugging Face's layout (GPT-2 or Llama), as PEFT or a training of adapters leaves
+ * them. Before the model is used; once a model. STINT_E_INPUT: damaged, of another
+ * model, or the model is of images; STINT_E_UNSUPPORTED: not plain LoRA; STINT_E_IO;
+ * STINT_E_MEMORY. */
+STINT_API stint_status stint_model_adapt(stint_model_file *model, const char *folder);
+
 /** The tokeniser of a text model, which lives as long as the model and is not closed by
  * the caller. NULL: a model of images, or weights that came without a tokeniser. */
 STINT_API const stint_tokenizer *stint_model_tokenizer(const stint_model_file *model);
@@ -121,6 +130,10 @@ typedef struct stint_text_model_facts {
  * STINT_E_MEMORY. */
 STINT_API stint_status stint_text_model_open(const char *path,
                                              stint_text_model **model_out);
+
+/** The same as stint_model_adapt for a text model of any layout. */
+STINT_API stint_status stint_text_model_adapt(stint_text_model *model,
+                                              const char *folder);
 
 /** Close a model. NULL is fine. Generators made from it do not need it any more. */
 STINT_API void stint_text_model_close(stint_text_model *model);

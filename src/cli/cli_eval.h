@@ -7,7 +7,7 @@
 #include "stint/infer.h"
 
 typedef struct sti_eval_args {
-    const char *data, *ood, *ensemble, *page, *rom, *scores;
+    const char *data, *adapter, *ood, *ensemble, *page, *rom, *scores;
     int split, format;
     int64_t batch, threads, samples, episodes, seed;
     bool confusion;

@@ -6,7 +6,7 @@
 
 typedef struct sti_run_args {
     int64_t top; /* of images: classes to name */
-    const char *prompt, *prompt_file, *prompt_ids;
+    const char *prompt, *prompt_file, *prompt_ids, *adapter;
     int64_t tokens, top_k, seed, threads;
     int64_t samples; /* of images: networks; 0: the model as it is */
     double temperature, top_p;

@@ -28,6 +28,13 @@ static const sti_option eval_rows[] = {
      .unit = "PATH",
      .help = "images (or text), as for training; without it what the model was trained "
              "on"},
+    {.name = "adapter",
+     .type = STI_OPTION_PATH,
+     .default_text = "",
+     .offset = offsetof(sti_eval_args, adapter),
+     .flag = true,
+     .unit = "DIR",
+     .help = "of text: a LoRA adapter in PEFT's files, added to the weights"},
     {.name = "split",
      .type = STI_OPTION_CHOICE,
      .default_text = "test",
@@ -269,6 +276,9 @@ static stint_status eval_run(sti_cli_call *call)
         return eval_clicks(call);
     const char *path = sti_cli_model_path(call, call->operands[0]);
     stint_status status = path ? stint_model_open(path, &model) : STINT_E_MEMORY;
+    const char *adapter = ((const sti_eval_args *)call->args)->adapter;
+    if (status == STINT_OK && adapter)
+        status = stint_model_adapt(model, adapter);
     if (status == STINT_OK)
         status = eval_model(call, path, model);
     stint_model_close(model);

@@ -1,6 +1,7 @@
 /* stint finetune: a trained model goes on with other data, all of it or a part. */
 #include <inttypes.h>
 #include <math.h>
+#include <string.h>
 
 #include "base/fail.h"
 #include "base/shown.h"
@@ -12,7 +13,7 @@
 
 typedef struct finetune_args {
     int what;
-    const char *step_time;
+    const char *step_time, *gains;
     bool plan, resume, force;
     sti_cli_common common;
 } finetune_args;
@@ -38,13 +39,20 @@ static const sti_option finetune_rows[] = {
      AT(step_time),
      .flag = true,
      .unit = "TIME",
-     .help = "longest step: 0.6x the one that trains everything, or 250ms"},
+     .help = "longest step: 0.6x the full one, or 250ms"},
+    {.name = "gains",
+     .type = STI_OPTION_TEXT,
+     .default_text = "fisher",
+     AT(gains),
+     .flag = true,
+     .unit = "WORD|FILE",
+     .help = "squares of gradients of the data, or a gains.json"},
     {.name = "plan",
      .type = STI_OPTION_BOOL,
      .default_text = "false",
      AT(plan),
      .flag = true,
-     .help = "say what would be trained and what it takes; train nothing"},
+     .help = "say what would be trained, and what it takes"},
     {.name = "resume",
      .type = STI_OPTION_BOOL,
      .default_text = "false",
@@ -200,6 +208,20 @@ static stint_status choose(sti_cli_call *call, stint_finetune_desc *desc)
                 : stint_recipe_set(call->recipe, "update.what", words[args->what]);
 }
 
+static stint_status choose_gains(const char *word, stint_finetune_desc *desc)
+{
+    if (strcmp(word, "measured") == 0)
+        return sti_fail(STINT_E_UNSUPPORTED,
+                        "--gains: measured, by short trainings, is not there yet; "
+                        "leave it out, or give a gains.json");
+    if (strcmp(word, "fisher") == 0)
+        return STINT_OK;
+    desc->gains = word;
+    return desc->search ? STINT_OK
+                        : sti_fail(STINT_E_USAGE, "--gains: is for a search; give "
+                                                  "--memory or --step-time, too");
+}
+
 static stint_status finetune_run(sti_cli_call *call)
 {
     const finetune_args *args = call->args;
@@ -211,6 +233,8 @@ static stint_status finetune_run(sti_cli_call *call)
                                 .planned = sti_cli_train_planned,
                                 .user = &view};
     stint_status st = choose(call, &desc);
+    if (st == STINT_OK)
+        st = choose_gains(args->gains, &desc);
     if (st != STINT_OK)
         return st;
     sti_cli_catch_signals();
@@ -232,8 +256,6 @@ static const char *const flags[] = {
 
 /* Parts of PockEngine's idea that are not there; docs/finetune.md names them, too. */
 static const sti_cli_absent absent[] = {
-    {"--gains", false, STINT_E_UNSUPPORTED,
-     "gains are always measured as mean squares of gradients; there is no choice yet"},
     {"--frozen", false, STINT_E_UNSUPPORTED,
      "weights that are not trained stay float32: int8 is not there yet"},
     {NULL, false, STINT_OK, NULL}};

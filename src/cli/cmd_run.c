@@ -48,6 +48,14 @@ static const sti_option run_rows[] = {
      .unit = "LIST",
      .help = "the same as token identities, 464,3290: for a model whose tokeniser is "
              "not known here"},
+    {.name = "adapter",
+     .type = STI_OPTION_PATH,
+     STI_OPTION_NO_BOUND,
+     .default_text = "",
+     .offset = offsetof(sti_run_args, adapter),
+     .flag = true,
+     .unit = "DIR",
+     .help = "of text: a LoRA adapter in PEFT's files"},
     {.name = "tokens",
      .letter = 'n',
      .type = STI_OPTION_INT,
@@ -290,14 +298,16 @@ static stint_status predict_all(predictor *p)
 
 static stint_status run_run(sti_cli_call *call)
 {
-    const sti_run_args *own = call->args;
-    if (stint_embed_is_run(call->operands[0]))
-        return sti_cli_embed_run(call, (int)own->threads, own->memory_bytes);
     const sti_run_args *args = call->args;
     predictor p = {.call = call};
+    if (stint_embed_is_run(call->operands[0]))
+        return sti_cli_embed_run(call, (int)args->threads, args->memory_bytes);
     const char *imported = sti_cli_model_path(call, call->operands[0]);
     if (imported && (args->input || args->out || sti_imported_is(imported)))
         return sti_run_imported(call, imported);
+    if (args->adapter && !sti_run_has_prompt(args))
+        return sti_fail(STINT_E_USAGE, "--adapter: is of text models, and wants a "
+                                       "prompt; give one by --prompt");
     if (sti_run_has_prompt(args))
         return sti_run_text(call);
     if (call->operand_count < 2)

@@ -366,6 +366,8 @@ stint_status sti_run_text(sti_cli_call *call)
                                      "nothing else",
                                      call->operands[1])
                           : stint_text_model_open(call->operands[0], &w.model);
+    if (st == STINT_OK && w.args->adapter)
+        st = stint_text_model_adapt(w.model, w.args->adapter);
     if (st == STINT_OK) {
         stint_text_model_describe(w.model, &w.facts);
         st = run(&w);

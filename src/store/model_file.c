@@ -270,7 +270,12 @@ static stint_status load_tensor(void *user, const sti_value_row *value,
                         sti_shape_text(&value->shape), l->wants);
     if (!l->block)
         return sti_tensor_file_add_finite_sha256(f, row, l->hash);
-    return sti_tensor_file_read(f, row, l->block + allocation->offset);
+    float *out = (float *)(void *)(l->block + allocation->offset);
+    const stint_status st = sti_tensor_file_read(f, row, out);
+    if (st == STINT_OK && l->model->adapter && row->rank == 2)
+        sti_adapter_add(l->model->adapter, name, false, row->dim[1], 0, row->dim[0],
+                        out);
+    return st;
 }
 
 static stint_status load_all(loader l, const sti_network *network, void *params,
@@ -547,6 +552,7 @@ void stint_model_close(stint_model_file *m)
     if (m->attached)
         m->destroy_attached(m->attached);
     sti_network_fini(&m->single);
+    sti_adapter_close(m->adapter);
     stint_recipe_destroy(m->recipe);
     stint_tokenizer_close(m->tokenizer);
     sti_tensor_file_close(m->file);

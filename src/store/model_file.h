@@ -13,6 +13,7 @@
 #include "model/classifier.h"
 #include "model/network.h"
 #include "stint/store.h"
+#include "store/adapter.h"
 #include "store/safetensors.h"
 
 struct stint_model_file {
@@ -25,6 +26,7 @@ struct stint_model_file {
     stint_tokenizer *tokenizer; /* of a text model, unless it came without; else NULL */
     int64_t end_token;          /* of a text model; -1: none */
     int64_t parameters, step;
+    sti_adapter *adapter; /* added to weights as they are loaded; NULL: none */
     double test_accuracy, test_loss; /* NaN: unknown */
     const char *recipe_text, *weights_sha256;
     /* What the fast form of a compact file is made of. */

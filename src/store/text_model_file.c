@@ -1,5 +1,6 @@
 #include "store/text_model_file.h"
 
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -31,7 +32,7 @@ static stint_status read_runs(void *user, const char *name, int64_t runs, int64_
     return sti_tensor_file_read_f32(m->file, row, first * each, count * each, out);
 }
 
-sti_weight_source sti_text_model_source(const stint_text_model *model)
+static sti_weight_source plain_source(const stint_text_model *model)
 {
     if (model->folder)
         return sti_hf_folder_source(model->folder);
@@ -41,6 +42,41 @@ sti_weight_source sti_text_model_source(const stint_text_model *model)
     }
     return (sti_weight_source){
         .user = model->file, .by_columns = never_by_columns, .read = read_runs};
+}
+
+/* ---- with an adapter ---- */
+
+static bool adapted_by_columns(void *user, const char *name)
+{
+    const sti_weight_source source = plain_source(user);
+    return source.by_columns(source.user, name);
+}
+
+static bool is_matrix(const char *name)
+{
+    return strncmp(name, "h.", 2) == 0 && strstr(name, ".weight") != NULL;
+}
+
+static stint_status read_adapted(void *user, const char *name, int64_t runs,
+                                 int64_t each, int64_t first, int64_t count, float *out)
+{
+    const stint_text_model *m = user;
+    const sti_weight_source source = plain_source(m);
+    const stint_status st =
+        source.read(source.user, name, runs, each, first, count, out);
+    if (st == STINT_OK && count > 0 && is_matrix(name))
+        sti_adapter_add(m->adapter, name, source.by_columns(source.user, name), each,
+                        first, count, out);
+    return st;
+}
+
+sti_weight_source sti_text_model_source(const stint_text_model *model)
+{
+    if (!model->adapter)
+        return plain_source(model);
+    return (sti_weight_source){.user = (void *)(uintptr_t)model,
+                               .by_columns = adapted_by_columns,
+                               .read = read_adapted};
 }
 
 /* ---- opening ---- */
@@ -164,6 +200,7 @@ void stint_text_model_close(stint_text_model *m)
     stint_model_close(m->file);
     sti_hf_folder_close(m->folder);
     sti_gguf_close(m->gguf);
+    sti_adapter_close(m->adapter);
     stint_tokenizer_close(m->tokenizer);
     sti_free(m);
 }

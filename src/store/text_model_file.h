@@ -14,6 +14,7 @@ struct stint_text_model {
     sti_gguf *gguf;
     sti_hf_config gguf_config;
     sti_gguf_weights gguf_weights;
+    sti_adapter *adapter;       /* NULL: none */
     stint_tokenizer *tokenizer; /* of a folder or a GGUF file */
     char why[512];              /* it has none */
     stint_text_model_facts facts;

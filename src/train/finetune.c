@@ -126,7 +126,8 @@ static sti_sparse_desc sparse_desc(const stint_recipe *recipe,
 {
     return (sti_sparse_desc){.memory_bytes = sti_run_section_of(recipe)->memory_bytes,
                              .step_share = desc->step_share,
-                             .step_s = desc->step_s};
+                             .step_s = desc->step_s,
+                             .gains = desc->gains};
 }
 
 /* The scheme as a list in the recipe, with the gains that chose its channels. */

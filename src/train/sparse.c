@@ -394,9 +394,17 @@ static stint_status find_last(sti_sparse *s)
     return STINT_OK;
 }
 
-static stint_status collect(sti_sparse *s)
+static stint_status take_gains(sti_sparse *s, const char *path)
+{
+    const stint_status st = sti_gains_read(path, &s->gains);
+    return st == STINT_OK ? sti_gains_check(&s->gains, path, s->job.inputs.start) : st;
+}
+
+static stint_status find_gains(sti_sparse *s)
 {
     sti_update_set all = {.count = 0};
+    if (s->desc.gains)
+        return take_gains(s, s->desc.gains);
     stint_status st = make_set(s, s->layers, NULL, false, &all);
     if (st == STINT_OK)
         st = sti_gains_collect(&s->job, &all, s->desc.memory_bytes, &s->gains);
@@ -416,7 +424,7 @@ static stint_status begin(sti_sparse *s)
     s->share = s->desc.step_share > 0 ? s->desc.step_share : (double)INFINITY;
     if (s->desc.step_s > 0)
         STI_TRY(share_of_seconds(s));
-    STI_TRY(collect(s));
+    STI_TRY(find_gains(s));
     STI_TRY(find_costs(s));
     STI_TRY(make_ladder(s));
 out:

@@ -14,6 +14,7 @@ typedef struct sti_sparse_desc {
     size_t memory_bytes; /* of the whole process; 0: any */
     double step_share;   /* of the full step's arithmetic; 0: any */
     double step_s;       /* or seconds of a step; 0: any */
+    const char *gains;   /* a file, in the place of collecting them; NULL: none */
 } sti_sparse_desc;
 
 /* What is known of a scheme. */

@@ -35,7 +35,7 @@ static const sti_option rows[] = {
      .default_text = "16",
      AT(alpha),
      .unit = "NUMBER",
-     .help = "of what = lora: an adapter's product is multiplied by alpha / rank"},
+     .help = "of what = lora: its product is scaled by alpha / rank"},
     {.name = "attention",
      .type = STI_OPTION_BOOL,
      STI_OPTION_NO_BOUND,
@@ -48,10 +48,8 @@ static const sti_option rows[] = {
      .default_text = "",
      AT(tensors),
      .unit = "LIST",
-     .help =
-         "of what = tensors: names of parameters, comma-separated; * stands for "
-         "any characters, dots too, A-B for a number, @1/4 for a share of a weight's "
-         "input channels, those of largest norm: h.8-11.attn.*@1/2,*.bias"},
+     .help = "of what = tensors: names, comma-separated; * is any characters, A-B a "
+             "number, @1/4 a share of a weight's channels: h.8-11.attn.*@1/2,*.bias"},
     {.name = "gains",
      .type = STI_OPTION_PATH,
      STI_OPTION_NO_BOUND,

@@ -120,6 +120,12 @@ search_within_budgets() {
     run 0 train sparse/recipe.ini -o sparse2 --json -q
     [ "$(sha)" = "$want" ] || fail "the recipe of a search has other bits"
     run 2 $tune --memory "$budget" -o sparse -q
+    run 0 $tune --memory "$budget" -o sparse --resume --json -q
+    [ "$(sha)" = "$want" ] || fail "a search resumed has other bits"
+    run 0 $tune --memory "$budget" --gains sparse/gains.json -o given --json -q
+    [ "$(sha)" = "$want" ] || fail "gains that are given choose another scheme"
+    run 4 finetune other --data three --batch 12 --shards 2 --memory "$budget" --gains sparse/gains.json -o none
+    run 2 $tune --what bias --gains sparse/gains.json -o none
     head -c 300 sparse/gains.json >short.json
     run 4 train sparse/recipe.ini -o none --set update.gains=short.json
     run 4 train sparse/recipe.ini -o none --start other --set update.gains=sparse/gains.json
@@ -265,6 +271,41 @@ for module in config["target_modules"]:
     assert module.count(".") == 1
 PY
 done
+# An adapter on its model is the merged model, to the bit, in either layout.
+for model in text llama; do
+    run 0 eval "lora_$model" --data words.txt --json
+    want=$(sed 's/.*"loss":\([0-9.]*\).*/\1/' out)
+    run 0 eval "$model" --adapter "lora_$model" --data words.txt --json
+    [ "$(sed 's/.*"loss":\([0-9.]*\).*/\1/' out)" = "$want" ] || fail "$model: eval --adapter is another model"
+    ids="--prompt-ids 110,111,32 --tokens 6 --seed 4 --temperature 2 --json -q"
+    run 0 run "lora_$model" $ids
+    want=$(sed 's/.*"ids":\(\[[0-9,]*\]\).*/\1/' out)
+    run 0 run "$model" --adapter "lora_$model" $ids
+    [ "$(sed 's/.*"ids":\(\[[0-9,]*\]\).*/\1/' out)" = "$want" ] || fail "$model: run --adapter is another model"
+    run 0 export hf "$model" --out "hf_$model"
+    run 0 run "hf_$model" --adapter "lora_$model" $ids
+    [ "$(sed 's/.*"ids":\(\[[0-9,]*\]\).*/\1/' out)" = "$want" ] || fail "$model: the folder with an adapter is another model"
+    run 0 run "$model" $ids
+    [ "$(sed 's/.*"ids":\(\[[0-9,]*\]\).*/\1/' out)" != "$want" ] || fail "$model: the adapter changes nothing"
+done
+run 4 eval text --adapter lora_llama --data words.txt
+says err "give the adapter of this model"
+run 4 eval base --adapter lora_text --data two
+run 2 run base two/test/down/1.png --adapter lora_text
+run 5 eval text --adapter nowhere --data words.txt
+bad_adapter() { # STATUS SED-PROGRAM
+    mkdir -p bad && cp lora_text/adapter_model.safetensors bad/
+    sed "$2" lora_text/adapter_config.json >bad/adapter_config.json
+    run "$1" eval text --adapter bad --data words.txt
+}
+bad_adapter 4 '5,$d'
+bad_adapter 4 's/"r": 2/"r": 3/'
+bad_adapter 4 's/"r": 2/"r": -2/'
+bad_adapter 8 's/LORA/IA3/'
+bad_adapter 8 's/"inference_mode"/"use_dora"/'
+head -c 900 lora_text/adapter_model.safetensors >bad/adapter_model.safetensors
+cp lora_text/adapter_config.json bad/
+run 4 eval text --adapter bad --data words.txt
 run 8 $tune --what lora -o none
 run 2 finetune text --data words.txt --what lora --rank 0 -o none
 
