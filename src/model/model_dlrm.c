@@ -33,19 +33,20 @@ static stint_value join_vectors(stint_graph *g, stint_value bottom, stint_value 
                     : stint_concat(g, (const stint_value[]){bottom, rows}, 2, 1);
 }
 
-/* What the top sees: the bottom's vector and the pairs, or the vectors themselves where
- * there is but one. */
+/* What the top sees: the bottom's vector and the pairs. Without numbers the rows stand
+ * in for that vector: of two fields there is but one pair, and it says nothing of how
+ * much either is liked by itself. */
 static stint_value features(stint_graph *g, stint_value bottom, stint_value rows)
 {
     const stint_value all = join_vectors(g, bottom, rows);
     if (all < 0)
         return -1;
     const stint_shape shape = stint_value_shape(g, all);
+    const stint_value own = bottom < 0 ? stint_flatten(g, rows) : bottom;
     if (shape.dim[1] < 2)
-        return stint_flatten(g, all);
-    const stint_value pairs = stint_interaction(g, all);
-    return bottom < 0 ? pairs
-                      : stint_concat(g, (const stint_value[]){bottom, pairs}, 2, 1);
+        return own;
+    const stint_value both[2] = {own, stint_interaction(g, all)};
+    return stint_concat(g, both, 2, 1);
 }
 
 stint_value stint_click_model_build(stint_graph *g, const stint_click_model_desc *desc,
