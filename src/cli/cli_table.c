@@ -19,6 +19,7 @@
     X(data_table) \
     X(import_onnx) \
     X(import_hf) \
+    X(export_onnx) \
     X(export_hf) \
     X(svm_train) \
     X(svm_predict) \
