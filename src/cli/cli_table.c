@@ -25,6 +25,7 @@
     X(import_onnx) \
     X(import_hf) \
     X(import_field) \
+    X(export_onnx) \
     X(export_hf) \
     X(import_gguf) \
     X(export_gguf) \

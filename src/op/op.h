@@ -138,6 +138,13 @@ extern const sti_op sti_op_error_gain;
 stint_value sti_op_add_error_gain(stint_graph *g, const sti_node *of, int operand,
                                   const sti_node *pack, stint_value factor);
 
+/* Heads of an attention node. */
+typedef struct sti_attention_heads {
+    int64_t heads, kv_heads;
+    bool causal;
+} sti_attention_heads;
+sti_attention_heads sti_op_attention_heads(const sti_node *node);
+
 /* Layer-norm (x, scale, shift -> y, mean, inverse deviation) and RMS-norm (x, scale ->
  * y, inverse deviation) over the last axis. */
 typedef struct sti_row_norm_attr {

@@ -322,3 +322,9 @@ stint_value stint_rotary(stint_graph *g, stint_value x, const stint_rotary_desc 
                               .scaling = desc->scaling};
     return sti_op_add1(g, &sti_op_rotary, &attr, x);
 }
+
+sti_attention_heads sti_op_attention_heads(const sti_node *node)
+{
+    const attention_attr *attr = node->attr;
+    return (sti_attention_heads){attr->heads, attr->kv_heads, attr->causal != 0};
+}

@@ -452,3 +452,11 @@ stint_value stint_global_avg_pool(stint_graph *g, stint_value x)
 {
     return sti_op_add1(g, &sti_op_global_avg_pool, NULL, x);
 }
+
+void sti_op_pool_window(const sti_node *node, int64_t window[3])
+{
+    const pool_attr *attr = node->attr;
+    window[0] = attr->size;
+    window[1] = attr->stride;
+    window[2] = attr->pad;
+}

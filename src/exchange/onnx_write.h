@@ -1,0 +1,22 @@
+/* Trained networks of ours as ONNX files. */
+#ifndef STI_EXCHANGE_ONNX_WRITE_H
+#define STI_EXCHANGE_ONNX_WRITE_H
+
+#include "store/model_file.h"
+
+enum { STI_ONNX_WRITE_FIRST = 17, STI_ONNX_WRITE_LAST = 21 };
+
+typedef struct sti_onnx_write_options {
+    int64_t opset;
+    int64_t batch; /* 0: left open, "n" in the file */
+} sti_onnx_write_options;
+
+/* Images: input "images" [n, c, h, w] f32 as the network is trained on, that is
+ * normalised; output "logits" [n, classes]. Text: input "tokens" [n, context] i64,
+ * output "logits" [n, context, vocabulary].
+ * The file is written atomically. STINT_E_UNSUPPORTED names an operator that there is
+ * no form for; STINT_E_INPUT: a tensor is missing; STINT_E_IO; STINT_E_MEMORY. */
+stint_status sti_onnx_write(const stint_model_file *model, const char *path,
+                            const sti_onnx_write_options *options);
+
+#endif
