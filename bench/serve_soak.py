@@ -72,7 +72,8 @@ def main():
         for command in (["data", "glyphs", "--out", "g", "--train", "72", "--test", "36", "--size", "8"],
                         ["train", "a.ini", "--data", "g", "--out", "m"], ["train", "t.ini", "--out", "t"]):
             subprocess.run([stint, *command, "-q"], check=True, capture_output=True)
-        server = subprocess.Popen([stint, "serve", "m", "t", "--sla", "10s", "--listen", "127.0.0.1:0",
+        server = subprocess.Popen([stint, "serve", "m", "t", "--sla", "10s", "--max-connections", "4096",
+                                   "--listen", "127.0.0.1:0",
                                    "--address-file", "address", "--json"], stdout=subprocess.PIPE,
                                   stderr=subprocess.DEVNULL)
         while not os.path.exists("address"):
