@@ -45,7 +45,10 @@ typedef struct stint_matrix {
 
 /* ---- triangular solves ---- */
 
-/** What is solved with, and how often. Zero means "choose for me". */
+/** What is solved with, and how often. Zero means "choose for me".
+ *
+ * With few solves a plan takes rows as they lie; with many it copies the triangle in an
+ * order that is faster, shares it among threads where that pays, or both. */
 typedef struct stint_trsv_desc {
     /* Its arrays must outlive the plan. */
     stint_matrix a;
@@ -84,7 +87,8 @@ typedef struct stint_trsv_info {
     size_t bytes;
 } stint_trsv_info;
 
-/** A triangle made ready to be solved with. */
+/** A triangle made ready to be solved with. It keeps pointers to the arrays of the
+ * matrix, whose values must stay as they are. */
 typedef struct stint_trsv stint_trsv;
 
 /** Look at a triangle and plan its solves; the caller destroys the plan.
@@ -96,7 +100,8 @@ typedef struct stint_trsv stint_trsv;
 STINT_API stint_status stint_trsv_analyse(const stint_trsv_desc *desc,
                                           stint_trsv **plan_out);
 
-/** Describe a plan; what info_out points to lasts as long as the program. */
+/** Describe a plan. Cannot fail; what info_out points to lasts as long as the program.
+ * Threads may call it at once. */
 STINT_API void stint_trsv_get_info(const stint_trsv *plan, stint_trsv_info *info_out);
 
 /** Solve for x [n, columns], given b likewise, both row by row; they may be one array.
@@ -115,9 +120,14 @@ STINT_API void stint_trsv_destroy(stint_trsv *plan);
  * positive diagonal by CG, others by GMRES. */
 typedef enum stint_solve_method {
     STINT_SOLVE_AUTO,
+    /* Substitution; the matrix must be a triangle. */
     STINT_SOLVE_TRSV,
+    /* Conjugate gradients, all right-hand sides at once; symmetric, positive definite.
+     */
     STINT_SOLVE_CG,
+    /* Restarted GMRES, preconditioned from the right. */
     STINT_SOLVE_GMRES,
+    /* BiCGStab, likewise; memory for seven vectors whatever happens. */
     STINT_SOLVE_BICGSTAB
 } stint_solve_method;
 
@@ -126,15 +136,21 @@ typedef enum stint_solve_method {
 typedef enum stint_solve_precond {
     STINT_PRECOND_AUTO,
     STINT_PRECOND_NONE,
+    /* The diagonal. */
     STINT_PRECOND_JACOBI,
+    /* (D + L) D^-1 (D + U) of the matrix itself: no factor is made. */
     STINT_PRECOND_GS,
+    /* L L^T without fill; where a pivot is not above 0, of A and a part of its
+     * diagonal, which the log says. */
     STINT_PRECOND_IC0,
+    /* L U without fill. */
     STINT_PRECOND_ILU0
 } stint_solve_precond;
 
 /** A system and the end that is wanted. Zero means "choose for me". */
 typedef struct stint_solve_desc {
     stint_matrix a;
+    /* How, and with what beside it. */
     stint_solve_method method;
     stint_solve_precond precond;
     /* Until ||b - A x|| <= tolerance ||b||; 0: 1e-8. */
@@ -145,6 +161,7 @@ typedef struct stint_solve_desc {
     int64_t restart;
     /* Renumber by reverse Cuthill-McKee first. */
     bool rcm;
+    /* At most; 0: every CPU this process may run on. */
     int threads;
     /* Right-hand sides; 0: 1. */
     int64_t columns;
@@ -161,6 +178,10 @@ typedef struct stint_solve_result {
 } stint_solve_result;
 
 /** Solve A x = b, b and x [n, columns] row by row, in arrays of their own.
+ *
+ * Factors are made for this call alone: a matrix that is solved with again and again
+ * and is a triangle wants a plan. An end is judged by a residual computed anew from x,
+ * never by what the iteration carries along. Keeps no pointer; calls may run at once.
  *
  * STINT_E_FAILED: no convergence, or a breakdown; x is then the best there was, and
  * result_out is set. STINT_E_INPUT as stint_trsv_analyse, and a matrix or right-hand

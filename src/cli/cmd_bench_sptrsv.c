@@ -122,7 +122,7 @@ static double median(const bench *b, int way)
     return b->seconds[way][b->runs / 2];
 }
 
-/* Of what one thread reads at most: each entry and each row once. */
+/* The share of what one thread reads at most, each entry and each row once. */
 static double bandwidth_share(const bench *b, double seconds)
 {
     const double n = (double)b->market.a.rows;

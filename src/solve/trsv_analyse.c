@@ -243,8 +243,8 @@ static stint_status stay_natural(choosing *c)
     return STINT_OK;
 }
 
-/* Of the entries of some rows, those that stand beside the one before them: where there
- * are panels most do. */
+/* Do most entries stand beside the one before them? Where there are panels they do; a
+ * sample of rows is looked at. */
 static bool looks_dense(const sti_sparse_natural *t)
 {
     const int64_t step = t->n / 4096 + 1;

@@ -27,10 +27,10 @@ const sti_trsv_costs *sti_trsv_costs_host(void);
 double sti_trsv_predict_serial(const sti_trsv_costs *costs, const sti_trsv_desc *d,
                                const sti_sparse_natural *t,
                                const sti_trsv_order *order);
-/* Of panels, which the plan has. */
+/* The same of panels, which the plan has. */
 double sti_trsv_predict_panels(const sti_trsv_costs *costs, const sti_trsv *plan);
 double sti_trsv_predict_push(const sti_trsv_costs *costs, const sti_sparse_natural *t);
-/* Of tasks and waits, which the plan has, on so many threads; serial_s is what one
+/* The same of tasks and waits, which the plan has, on its threads; serial_s is what one
  * thread takes for the same rows. */
 double sti_trsv_predict_tasks(const sti_trsv_costs *costs, const sti_trsv *plan,
                               double serial_s);

@@ -91,7 +91,7 @@ typedef struct sti_sparse_kernels {
                           void *y);
 } sti_sparse_kernels;
 
-/* Of doubles and of floats, for the instruction set in use. */
+/* The loops of doubles and those of floats, for the instruction set in use. */
 const sti_sparse_kernels *sti_sparse_f64(void);
 const sti_sparse_kernels *sti_sparse_f32(void);
 
