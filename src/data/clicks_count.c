@@ -270,7 +270,8 @@ static stint_status order_part(sti_click_counter *c, sti_click_part *part)
         other->count += e.count;
         other->first = e.count > 0 && e.first < other->first ? e.first : other->first;
     }
-    qsort(c->ids.entry, (size_t)kept, sizeof *c->ids.entry, by_rank);
+    if (kept > 1)
+        qsort(c->ids.entry, (size_t)kept, sizeof *c->ids.entry, by_rank);
     for (int64_t i = 0; i < kept && st == STINT_OK; i++)
         st = add_order(c, &part->order, &c->ids.entry[i]);
     return st == STINT_OK ? sti_spill_rewind(&part->order) : st;

@@ -44,7 +44,7 @@ static stint_status grow_entries(sti_click_ids *ids)
 
 static stint_status add_text(sti_click_ids *ids, const char *id, size_t length)
 {
-    while (ids->text_bytes + length > ids->text_capacity) {
+    while (ids->text_bytes + length >= ids->text_capacity) { /* never NULL, then */
         const size_t more = ids->text_capacity ? 2 * ids->text_capacity : 1 << 17;
         char *text = sti_realloc(ids->text, more, "clicks.texts");
         if (!text)

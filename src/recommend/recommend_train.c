@@ -123,7 +123,8 @@ static stint_status begin(sti_recommend *r)
     STI_TRY(begin_files(r, checkpoint != NULL));
     if (r->learner.store)
         STI_TRY(sti_row_store_rewind(r->learner.store, r->generation, keep));
-    STI_TRY(plan_misses(r, stint_session_steps(r->learner.session)));
+    if (r->desc->resume)
+        STI_TRY(plan_misses(r, stint_session_steps(r->learner.session)));
     STI_TRY(sti_learner_begin(&r->learner, stint_session_steps(r->learner.session)));
     STI_TRY(sti_recommend_log_open(r));
     STI_TRY(sti_recommend_log_begin(r, checkpoint != NULL));
@@ -334,12 +335,42 @@ static stint_status finish(sti_recommend *r, stint_status st,
     return ended;
 }
 
+/* Would it fit? Asked before anything is written; a resumed run asks again from its
+ * step.
+ */
+static stint_status try_plan(sti_recommend *r)
+{
+    sti_learner *l = &r->learner;
+    stint_status st = sti_learner_open(&(sti_learner_desc){.recipe = r->recipe,
+                                                           .ranks = r->ranks,
+                                                           .folder = r->table,
+                                                           .net = r->desc->net,
+                                                           .plan_only = true},
+                                       l);
+    if (st != STINT_OK)
+        return st;
+    if (!l->plan.fits)
+        st = sti_fail(
+            STINT_E_BUDGET,
+            "the run needs %s, --memory allows %s; the least that the dense part "
+            "would do with is --memory %zu, and rows come beside it",
+            sti_bytes_text(l->plan.peak_bytes), sti_bytes_text(l->plan.budget_bytes),
+            l->dense_bytes);
+    if (st == STINT_OK && !r->desc->resume)
+        st = plan_misses(r, 0);
+    sti_learner_close(l);
+    return st;
+}
+
 static stint_status prepare(sti_recommend *r)
 {
+    stint_click_model_desc sizes;
     stint_status st;
     STI_TRY(check(r));
+    STI_TRY(sti_learner_model(r->recipe, &sizes));
     STI_TRY(name_files(r));
     STI_TRY(sti_recipe_ranks(r->recipe, r->ranks));
+    STI_TRY(try_plan(r));
     STI_TRY(begin(r));
 out:
     return st;
