@@ -145,6 +145,13 @@ typedef struct sti_attention_heads {
 } sti_attention_heads;
 sti_attention_heads sti_op_attention_heads(const sti_node *node);
 
+/* What a rotary node turns: heads of `size` columns from the front, by base. */
+typedef struct sti_rotary_heads {
+    int64_t heads, size;
+    double base;
+} sti_rotary_heads;
+sti_rotary_heads sti_op_rotary_heads(const sti_node *node);
+
 /* Layer-norm (x, scale, shift -> y, mean, inverse deviation) and RMS-norm (x, scale ->
  * y, inverse deviation) over the last axis. */
 typedef struct sti_row_norm_attr {

@@ -328,3 +328,9 @@ sti_attention_heads sti_op_attention_heads(const sti_node *node)
     const attention_attr *attr = node->attr;
     return (sti_attention_heads){attr->heads, attr->kv_heads, attr->causal != 0};
 }
+
+sti_rotary_heads sti_op_rotary_heads(const sti_node *node)
+{
+    const rotary_attr *attr = node->attr;
+    return (sti_rotary_heads){attr->heads, attr->size, (double)attr->base};
+}
