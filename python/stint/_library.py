@@ -102,7 +102,7 @@ class GeneratorDesc(Structure):
     """stint_generator_desc (generate.h)"""
     _fields_ = [("threads", c_int), ("tokens", c_int64), ("temperature", c_double),
                 ("top_k", c_int64), ("top_p", c_double), ("seed", c_uint64),
-                ("memory_bytes", c_size_t)]
+                ("memory_bytes", c_size_t), ("weight_bits", c_int)]
 
 
 class TopkDesc(Structure):

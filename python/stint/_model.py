@@ -13,6 +13,7 @@ from ._library import (GeneratorDesc, ModelFacts, RunnerDesc, RunnerFacts, Statu
 
 _FORMS = {"uint8": 0, "float32": 1}
 _NORMALISED = 2
+_BITS = {"f32": 0, "q8": 8, "q4": 4}
 #: Most images that a model is given at once where the caller says nothing.
 _BATCH = 32
 
@@ -156,9 +157,13 @@ class TextModel(_Handle):
     numbers of them. facts: all else.
     """
 
-    def __init__(self, path: str, *, threads: int = 0, memory_bytes: int = 0) -> None:
+    def __init__(self, path: str, *, threads: int = 0, memory_bytes: int = 0,
+                 weights: str = "f32") -> None:
         super().__init__()
         self.path = path
+        if weights not in _BITS:
+            raise StintError(Status.USAGE, f"weights are '{weights}'; wanted f32, q8 or q4")
+        self._bits = _BITS[weights]
         self._threads = threads or len(os.sched_getaffinity(0))
         self._memory_bytes = memory_bytes
         check(lib.stint_text_model_open(os.fsencode(path), byref(self._model)))
@@ -238,7 +243,8 @@ class TextModel(_Handle):
         """Tokens that follow the prompt, one after the other, at most `count` of them;
         the model's end token ends them and is not given. Arguments as of generate()."""
         desc = GeneratorDesc(threads=self._threads, temperature=temperature, top_k=top_k,
-                             top_p=top_p, seed=seed, memory_bytes=self._memory_bytes)
+                             top_p=top_p, seed=seed, memory_bytes=self._memory_bytes,
+                             weight_bits=self._bits)
         generator, token = self._begin(prompt, desc), c_int32()
         try:
             for _ in range(count):
@@ -264,7 +270,8 @@ class TextModel(_Handle):
 
     def logits(self, prompt: Union[str, Any]) -> np.ndarray:
         """Scores [vocabulary] float32 of what follows the prompt."""
-        desc = GeneratorDesc(threads=self._threads, memory_bytes=self._memory_bytes)
+        desc = GeneratorDesc(threads=self._threads, memory_bytes=self._memory_bytes,
+                             weight_bits=self._bits)
         generator = self._begin(prompt, desc)
         try:
             at = lib.stint_generator_logits(generator)
@@ -273,21 +280,30 @@ class TextModel(_Handle):
             lib.stint_generator_destroy(generator)
 
 
+def _is_gguf(path: str) -> bool:
+    try:
+        with open(path, "rb") as file:
+            return file.read(4) == b"GGUF"
+    except OSError:
+        return False  # whoever opens it next says why
+
+
 def load(path: "str | os.PathLike[str]", *, threads: int = 0, batch: int = 0,
-         memory_bytes: int = 0) -> Union[ImageModel, TextModel]:
-    """A model from its file, from the folder of a run, or from a folder in Hugging Face's
-    layout.
+         memory_bytes: int = 0, weights: str = "f32") -> Union[ImageModel, TextModel]:
+    """A model from its file, from the folder of a run, from a folder in Hugging Face's
+    layout, or from a GGUF file.
 
     threads: 0: every CPU; never changes a result. batch: images that go through the
     network at once; 0: as many as a call has, up to 32. memory_bytes: peak resident memory
-    of the whole process; what needs more raises StintError of Status.BUDGET.
+    of the whole process; what needs more raises StintError of Status.BUDGET. weights: how a
+    text model's matrices are kept, "f32", "q8" or "q4".
     """
     path = os.fspath(path)
-    if os.path.isfile(os.path.join(path, "config.json")):
-        return TextModel(path, threads=threads, memory_bytes=memory_bytes)
+    if os.path.isfile(os.path.join(path, "config.json")) or _is_gguf(path):
+        return TextModel(path, threads=threads, memory_bytes=memory_bytes, weights=weights)
     file = os.path.join(path, "model.safetensors") if os.path.isdir(path) else path
     model = ImageModel(file, threads=threads, batch=batch, memory_bytes=memory_bytes)
     if not model.is_text:
         return model
     model.close()
-    return TextModel(file, threads=threads, memory_bytes=memory_bytes)
+    return TextModel(file, threads=threads, memory_bytes=memory_bytes, weights=weights)

@@ -11,6 +11,7 @@ typedef struct sti_run_args {
     int64_t samples; /* of images: networks; 0: the model as it is */
     double temperature, top_p;
     size_t memory_bytes;
+    int weights; /* of text: f32, q8, q4 */
     sti_cli_common common;
 } sti_run_args;
 

@@ -69,6 +69,8 @@ static stint_status answer(sti_cli_call *call, const stint_text_model *model)
     if (!f.tokenizer)
         sti_cli_say(call, "no tokeniser came with it (%s); it takes --prompt-ids",
                     f.no_tokenizer);
+    if (sti_gguf_has(model->gguf, "tokenizer.chat_template"))
+        sti_cli_say(call, "its chat template is left out: prompts go in as they are");
     if (!call->common->json)
         return STINT_OK;
     sti_cli_json_begin(&j, &text);

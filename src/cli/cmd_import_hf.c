@@ -1,6 +1,8 @@
 /* stint import hf: a model file of Stint from a folder in Hugging Face's layout. */
 #include <inttypes.h>
+#include <jansson.h>
 
+#include "base/file.h"
 #include "base/units.h"
 #include "cli/cli.h"
 
@@ -22,6 +24,28 @@ static const sti_option import_rows[] = {
     STI_CLI_COMMON_ROWS(import_args),
 };
 
+/* Does the folder have a template of chats, in a file of its own or among others? */
+static bool has_template(sti_cli_call *call)
+{
+    static const size_t most = (size_t)1 << 26;
+    const char *folder = call->operands[0];
+    const char *own = sti_path_join(call->arena, folder, "chat_template.jinja");
+    const char *config = sti_path_join(call->arena, folder, "tokenizer_config.json");
+    void *data = NULL;
+    size_t n_bytes;
+    if (own && sti_path_is_file(own))
+        return true;
+    if (!config || !sti_path_is_file(config) ||
+        sti_file_read(config, most, &data, &n_bytes) != STINT_OK)
+        return false;
+    json_t *root = json_loadb(data, n_bytes, 0, NULL);
+    const json_t *text = json_object_get(root, "chat_template");
+    const bool has = text && !json_is_null(text);
+    json_decref(root);
+    sti_free(data);
+    return has;
+}
+
 static stint_status answer(sti_cli_call *call, const stint_text_model_facts *f)
 {
     const import_args *args = call->args;
@@ -36,6 +60,8 @@ static stint_status answer(sti_cli_call *call, const stint_text_model_facts *f)
     if (!f->tokenizer)
         sti_cli_say(call, "no tokeniser came with it (%s); it takes --prompt-ids",
                     f->no_tokenizer);
+    if (has_template(call))
+        sti_cli_say(call, "its chat template is left out: prompts go in as they are");
     if (!call->common->json)
         return STINT_OK;
     sti_cli_json_begin(&j, &text);

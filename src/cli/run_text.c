@@ -13,6 +13,7 @@
 #include "base/units.h"
 #include "base/utf8.h"
 #include "cli/cli_run.h"
+#include "data/tokenizer.h"
 
 #define PROMPT_MAX_BYTES ((size_t)64 << 20)
 
@@ -29,6 +30,7 @@ typedef struct writer_run {
     const char *stopped; /* why it ended */
     sti_utf8_stream torn;
     sti_text answer; /* all that was drawn */
+    bool begun;      /* the first of the prompt's is a token that it begins with */
     bool open_line;  /* what was printed last is no newline */
 } writer_run;
 
@@ -104,6 +106,7 @@ static void put_begin(writer_run *w, int32_t begin)
     }
     w->tokens[0] = begin;
     w->prompt_count++;
+    w->begun = true;
 }
 
 static stint_status encode_text(writer_run *w)
@@ -207,11 +210,13 @@ static stint_status print_prompt(writer_run *w)
     sti_text piece = {0};
     if (w->call->common->json || !w->facts.tokenizer)
         return STINT_OK;
-    for (int64_t i = 0; i < w->prompt_count; i++) {
+    for (int64_t i = w->begun; i < w->prompt_count; i++) {
         size_t n_bytes;
         const char *bytes =
             stint_tokenizer_token(w->facts.tokenizer, w->tokens[i], &n_bytes);
-        sti_utf8_stream_add(&torn, bytes ? bytes : "", n_bytes, &piece);
+        const bool put = i == w->begun && n_bytes > 0 && *bytes == ' ' &&
+                         w->facts.tokenizer->scheme.prefix != STI_PREFIX_NEVER;
+        sti_utf8_stream_add(&torn, bytes ? bytes + put : "", n_bytes - put, &piece);
     }
     sti_utf8_stream_end(&torn, &piece);
     st = print_piece(w, &piece);
@@ -301,6 +306,9 @@ static stint_status create_generator(writer_run *w)
     int threads;
     stint_status st = sti_threads_choose((int)a->threads, &threads, NULL);
     const stint_generator_desc desc = {.threads = threads,
+                                       .weight_bits = a->weights == 0   ? 0
+                                                      : a->weights == 1 ? 8
+                                                                        : 4,
                                        .tokens = w->prompt_count + a->tokens,
                                        .temperature = a->temperature,
                                        .top_k = a->top_k,

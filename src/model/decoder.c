@@ -1,23 +1,13 @@
-#include "model/decoder.h"
-
-#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/fail.h"
 #include "base/memory.h"
-#include "kernel/attention/attention_cache.h"
-#include "kernel/attention/rotary.h"
-#include "kernel/elementwise/elementwise.h"
-#include "kernel/gemm/panels.h"
-#include "kernel/norm/row_norm.h"
+#include "model/decoder_priv.h"
 #include "model/text_model.h"
-#include "op/op_attention.h"
 
 enum {
-    TILE = STI_DECODER_ROWS,     /* tokens read at a time, at most */
-    BLOCK = STI_ATTENTION_BLOCK, /* the cache grows by */
     SLICE = 64, /* rows or columns of a matrix that are loaded at a time */
     NAME = 64,  /* bytes of a tensor's name */
     LINE = 16   /* floats; parts of the block begin on a cache line */
@@ -27,46 +17,6 @@ enum {
 #define CONTEXT_MAX    (INT64_C(1) << 24)
 #define WIDTH_MAX      (INT64_C(1) << 20)
 #define DEPTH_MAX      (INT64_C(1) << 12)
-
-typedef struct norm_weights {
-    float *scale, *shift; /* [width]; shift of gpt only */
-} norm_weights;
-
-typedef struct linear_weights {
-    sti_panels w;
-    float *bias; /* [n]; NULL: none */
-} linear_weights;
-
-typedef struct decoder_layer {
-    norm_weights norm[2], query_norm, key_norm; /* the last two with qk_norm only */
-    linear_weights qkv, proj, gate, up, down;   /* gate: the one of gpt */
-    sti_attention_cache cache;
-} decoder_layer;
-
-/* Activations of a tile, rows beside each other. */
-typedef struct decoder_work {
-    float *x, *a, *branch; /* [TILE, width]; a also [TILE, heads size] */
-    float *qkv;            /* [TILE, packed] */
-    float *hidden, *other; /* [TILE, hidden]; other of llama only */
-    float *mean, *inv;     /* [TILE]; inv [TILE, heads] with qk_norm */
-    float *heads;          /* [TILE, heads, size], likewise */
-    float *logits;         /* [wanted, vocabulary] */
-    void *scratch;
-} decoder_work;
-
-struct sti_decoder {
-    sti_decoder_desc desc;
-    bool llama;
-    int64_t size, packed; /* of a head; of a row of qkv */
-    sti_team team;
-    float *block;
-    decoder_layer *layer; /* [depth] */
-    sti_panels words, head;
-    float *positions; /* [context, width]; gpt only */
-    norm_weights last;
-    decoder_work work;
-    float *slice; /* the loader's buffer */
-};
 
 /* ---- layout: all parts in one pass, with a block or only counted ---- */
 
@@ -88,15 +38,18 @@ static void take_norm(const sti_decoder *d, layout *l, int64_t n, norm_weights *
     norm->shift = d->llama ? NULL : take(l, n);
 }
 
-static void take_panels(layout *l, int64_t k, int64_t n, sti_panels *w)
+static void take_matrix(const sti_decoder *d, layout *l, int64_t k, int64_t n,
+                        sti_decoder_matrix *w)
 {
-    *w = (sti_panels){.k = k, .n = n, .data = take(l, sti_panels_floats(k, n))};
+    const int bits = d->desc.weight_bits;
+    *w = sti_decoder_matrix_in(k, n, bits,
+                               take(l, sti_decoder_matrix_floats(k, n, bits)));
 }
 
-static void take_linear(layout *l, int64_t k, int64_t n, bool biased,
-                        linear_weights *linear)
+static void take_linear(const sti_decoder *d, layout *l, int64_t k, int64_t n,
+                        bool biased, linear_weights *linear)
 {
-    take_panels(l, k, n, &linear->w);
+    take_matrix(d, l, k, n, &linear->w);
     linear->bias = biased ? take(l, n) : NULL;
 }
 
@@ -118,24 +71,24 @@ static void take_layer(const sti_decoder *d, layout *l, decoder_layer *layer)
     const stint_text_model_desc *m = &d->desc.model;
     const bias_set biased = biases_of(d);
     take_norm(d, l, m->width, &layer->norm[0]);
-    take_linear(l, m->width, d->packed, biased.qkv, &layer->qkv);
+    take_linear(d, l, m->width, d->packed, biased.qkv, &layer->qkv);
     if (m->qk_norm) {
         take_norm(d, l, d->size, &layer->query_norm);
         take_norm(d, l, d->size, &layer->key_norm);
     }
-    take_linear(l, m->heads * d->size, m->width, biased.proj, &layer->proj);
+    take_linear(d, l, m->heads * d->size, m->width, biased.proj, &layer->proj);
     take_norm(d, l, m->width, &layer->norm[1]);
-    take_linear(l, m->width, m->hidden, biased.mlp, &layer->gate);
+    take_linear(d, l, m->width, m->hidden, biased.mlp, &layer->gate);
     if (d->llama)
-        take_linear(l, m->width, m->hidden, biased.mlp, &layer->up);
-    take_linear(l, m->hidden, m->width, biased.mlp, &layer->down);
+        take_linear(d, l, m->width, m->hidden, biased.mlp, &layer->up);
+    take_linear(d, l, m->hidden, m->width, biased.mlp, &layer->down);
 }
 
 static void take_weights(sti_decoder *d, layout *l)
 {
     const stint_text_model_desc *m = &d->desc.model;
     decoder_layer counted;
-    take_panels(l, m->width, m->vocabulary, &d->words);
+    take_matrix(d, l, m->width, m->vocabulary, &d->words);
     if (!d->llama)
         d->positions = take(l, d->desc.context * m->width);
     for (int64_t i = 0; i < m->depth; i++)
@@ -143,7 +96,7 @@ static void take_weights(sti_decoder *d, layout *l)
     take_norm(d, l, m->width, &d->last);
     d->head = d->words;
     if (m->head == STINT_TEXT_HEAD_OWN)
-        take_panels(l, m->width, m->vocabulary, &d->head);
+        take_matrix(d, l, m->width, m->vocabulary, &d->head);
 }
 
 static sti_attention_cache cache_of(const sti_decoder *d, int64_t layer)
@@ -169,19 +122,6 @@ static void take_cache(sti_decoder *d, layout *l)
     }
 }
 
-static sti_rotary rotary_of(const sti_decoder *d, int64_t rows, int64_t position)
-{
-    const stint_text_model_desc *m = &d->desc.model;
-    return (sti_rotary){.batch = 1,
-                        .length = rows,
-                        .width = d->packed,
-                        .heads = m->heads + m->kv_heads,
-                        .size = d->size,
-                        .position = position,
-                        .base = (double)m->rotary_base,
-                        .stretch = sti_rotary_stretch_of(&m->rotary_scaling)};
-}
-
 static void take_work(sti_decoder *d, layout *l)
 {
     const stint_text_model_desc *m = &d->desc.model;
@@ -190,7 +130,7 @@ static void take_work(sti_decoder *d, layout *l)
     const int64_t attended = m->heads * d->size; /* columns that attention gives */
     const int64_t wide = attended > m->width ? attended : m->width;
     const int64_t normed = TILE * (m->qk_norm ? m->heads : 1); /* rows at once */
-    const sti_rotary rotary = rotary_of(d, TILE, 0);
+    const sti_rotary rotary = sti_decoder_rotary(d, TILE, 0);
     size_t scratch = sti_attention_cache_scratch_bytes(&cache, TILE, d->desc.threads);
     if (sti_rotary_scratch_bytes(&rotary) > scratch)
         scratch = sti_rotary_scratch_bytes(&rotary);
@@ -223,7 +163,8 @@ static stint_status begin(const sti_decoder_desc *desc, sti_decoder *d)
         m->depth > DEPTH_MAX || desc->context < 1 || desc->context > CONTEXT_MAX ||
         desc->capacity < 1 || desc->capacity > desc->context || desc->threads < 1 ||
         desc->pages < 0 || desc->pages > CONTEXT_MAX || desc->wanted < 0 ||
-        desc->wanted > TILE)
+        desc->wanted > TILE ||
+        (desc->weight_bits != 0 && desc->weight_bits != 4 && desc->weight_bits != 8))
         return sti_fail(STINT_E_INPUT,
                         "%s: vocabulary %" PRId64 ", depth %" PRId64 ", width %" PRId64
                         ", context %" PRId64 ", cache of %" PRId64 " are out of range",
@@ -302,8 +243,12 @@ size_t sti_decoder_token_bytes(const sti_decoder_desc *desc)
     int64_t floats = l.used;
     if (!d.llama) /* all but a row of the tables that are looked up */
         floats -= (desc->context - 1) * m->width;
-    if (m->head == STINT_TEXT_HEAD_OWN)
-        floats -= (m->vocabulary - 1) * m->width;
+    if (m->head == STINT_TEXT_HEAD_OWN) {
+        const int64_t all =
+            sti_decoder_matrix_floats(m->width, m->vocabulary, desc->weight_bits);
+        floats -= desc->weight_bits ? all - all / m->vocabulary
+                                    : (m->vocabulary - 1) * m->width;
+    }
     return (size_t)floats * sizeof(float);
 }
 
@@ -334,7 +279,8 @@ static void load_runs(loader *l, const char *rest, int64_t runs, int64_t each,
                             l->fill ? runs : 0, l->fill ? out : NULL);
 }
 
-static void load_panels(loader *l, const char *rest, bool table, const sti_panels *w)
+static void load_matrix(loader *l, const char *rest, bool table,
+                        const sti_decoder_matrix *w)
 {
     const sti_weight_source *s = l->source;
     const char *name = name_of(l, rest);
@@ -349,10 +295,7 @@ static void load_panels(loader *l, const char *rest, bool table, const sti_panel
         l->status = s->read(s->user, name, runs, each, i, count, l->slice);
         if (l->status != STINT_OK)
             return;
-        if (columns)
-            sti_panels_pack_columns(w, i, count, l->slice);
-        else
-            sti_panels_pack_rows(w, i, count, l->slice);
+        sti_decoder_matrix_pack(w, columns, i, count, l->slice);
     }
 }
 
@@ -372,7 +315,7 @@ static void load_linear(loader *l, const char *scope, bool biased,
 {
     char rest[NAME];
     snprintf(rest, sizeof rest, "%s.weight", scope);
-    load_panels(l, rest, false, &linear->w);
+    load_matrix(l, rest, false, &linear->w);
     snprintf(rest, sizeof rest, "%s.bias", scope);
     if (biased)
         load_runs(l, rest, 1, linear->w.n, linear->bias);
@@ -402,7 +345,7 @@ static stint_status load_all(const sti_decoder *d, const sti_weight_source *sour
 {
     const stint_text_model_desc *m = &d->desc.model;
     loader l = {.source = source, .fill = fill, .slice = d->slice};
-    load_panels(&l, "wte.weight", true, &d->words);
+    load_matrix(&l, "wte.weight", true, &d->words);
     if (!d->llama)
         load_runs(&l, "wpe.weight", d->desc.context, m->width, d->positions);
     for (int64_t i = 0; i < m->depth && l.status == STINT_OK; i++) {
@@ -412,7 +355,7 @@ static stint_status load_all(const sti_decoder *d, const sti_weight_source *sour
     l.scope = 0;
     load_norm(d, &l, "ln_f", m->width, &d->last);
     if (m->head == STINT_TEXT_HEAD_OWN)
-        load_panels(&l, "lm_head.weight", true, &d->head);
+        load_matrix(&l, "lm_head.weight", true, &d->head);
     return l.status;
 }
 
@@ -466,192 +409,4 @@ void sti_decoder_destroy(sti_decoder *d)
     sti_free(d->block);
     sti_free(d->layer);
     sti_free(d);
-}
-
-/* ---- running ---- */
-
-static void run_norm(const sti_decoder *d, const norm_weights *norm, int64_t rows,
-                     const float *x, float *y)
-{
-    const sti_row_norm args = {.rows = rows,
-                               .n = d->desc.model.width,
-                               .epsilon = d->desc.model.epsilon,
-                               .scale = norm->scale,
-                               .shift = norm->shift};
-    sti_row_norm_f32(&d->team, &args, x, y, d->llama ? NULL : d->work.mean,
-                     d->work.inv);
-}
-
-static void run_linear(const sti_decoder *d, const linear_weights *linear, int64_t rows,
-                       const float *x, float *y)
-{
-    sti_panels_product_f32(&d->team, &linear->w, rows, x, linear->w.k, linear->bias, y,
-                           linear->w.n);
-}
-
-/* What is read in one pass: pieces of texts, their rows one after another. */
-typedef struct tile {
-    const sti_decoder_piece *piece;
-    int pieces;
-    int64_t rows;
-    sti_attention_rows sequence[TILE]; /* [pieces] */
-} tile;
-
-static void begin_tile(const sti_decoder *d, const sti_decoder_piece *pieces, int count,
-                       tile *t)
-{
-    t->piece = pieces;
-    t->pieces = count;
-    t->rows = 0;
-    for (const sti_decoder_piece *p = pieces; p < pieces + count; p++) {
-        assert(p->count >= 1 && p->position >= 0 &&
-               p->position + p->count <= d->desc.context);
-        t->sequence[p - pieces] = (sti_attention_rows){
-            .position = p->position, .rows = p->count, .page = p->page};
-        t->rows += p->count;
-    }
-    assert(t->rows >= 1 && t->rows <= TILE);
-    (void)d;
-}
-
-static void embed(const sti_decoder *d, const tile *t)
-{
-    const int64_t width = d->desc.model.width;
-    float *x = d->work.x;
-    for (const sti_decoder_piece *p = t->piece; p < t->piece + t->pieces; p++)
-        for (int64_t r = 0; r < p->count; r++, x += width) {
-            sti_panels_column(&d->words, p->tokens[r], x);
-            for (int64_t i = 0; i < width && d->positions; i++)
-                x[i] += d->positions[(p->position + r) * width + i];
-        }
-}
-
-static void run_rotary(const sti_decoder *d, const tile *t)
-{
-    float *qkv = d->work.qkv;
-    for (int i = 0; i < t->pieces; i++) {
-        const sti_rotary rotary = rotary_of(d, t->piece[i].count, t->piece[i].position);
-        sti_rotary_f32(&d->team, &rotary, qkv, qkv, d->work.scratch);
-        qkv += t->piece[i].count * d->packed;
-    }
-}
-
-/* Heads of queries, or of keys, in columns first .. of qkv: through a block of their
- * own, where they lie one after the other. */
-static void run_head_norm(const sti_decoder *d, const norm_weights *norm, int64_t rows,
-                          int64_t first, int64_t heads)
-{
-    const decoder_work *w = &d->work;
-    const int64_t count = heads * d->size;
-    const size_t bytes = (size_t)count * sizeof(float);
-    const sti_row_norm args = {.rows = rows * heads,
-                               .n = d->size,
-                               .epsilon = d->desc.model.epsilon,
-                               .scale = norm->scale};
-    for (int64_t r = 0; r < rows; r++)
-        memcpy(w->heads + r * count, w->qkv + r * d->packed + first, bytes);
-    sti_row_norm_f32(&d->team, &args, w->heads, w->heads, NULL, w->inv);
-    for (int64_t r = 0; r < rows; r++)
-        memcpy(w->qkv + r * d->packed + first, w->heads + r * count, bytes);
-}
-
-static void run_attention(const sti_decoder *d, const decoder_layer *layer,
-                          const tile *t)
-{
-    const decoder_work *w = &d->work;
-    run_linear(d, &layer->qkv, t->rows, w->a, w->qkv);
-    if (d->desc.model.qk_norm) {
-        const int64_t heads = d->desc.model.heads;
-        run_head_norm(d, &layer->query_norm, t->rows, 0, heads);
-        run_head_norm(d, &layer->key_norm, t->rows, heads * d->size,
-                      d->desc.model.kv_heads);
-    }
-    if (d->llama)
-        run_rotary(d, t);
-    sti_attention_cache_put(&layer->cache, t->sequence, t->pieces, w->qkv);
-    sti_attention_cache_f32(&d->team, &layer->cache, t->sequence, t->pieces, w->qkv,
-                            w->a, w->scratch);
-    run_linear(d, &layer->proj, t->rows, w->a, w->branch);
-}
-
-static void run_feed_forward(const sti_decoder *d, const decoder_layer *layer,
-                             int64_t rows)
-{
-    const decoder_work *w = &d->work;
-    const int64_t count = rows * d->desc.model.hidden;
-    const sti_unary curve = d->llama ? STI_UNARY_SILU : STI_UNARY_GELU;
-    run_linear(d, &layer->gate, rows, w->a, w->hidden);
-    sti_unary_f32(&d->team, curve, count, 0.0f, w->hidden, w->hidden);
-    if (d->llama) {
-        run_linear(d, &layer->up, rows, w->a, w->other);
-        sti_binary_f32(&d->team, STI_BINARY_MUL, count, w->hidden, w->other, w->hidden);
-    }
-    run_linear(d, &layer->down, rows, w->hidden, w->branch);
-}
-
-static void run_tile(const sti_decoder *d, const tile *t)
-{
-    const decoder_work *w = &d->work;
-    const int64_t rows = t->rows, count = rows * d->desc.model.width;
-    embed(d, t);
-    for (int64_t i = 0; i < d->desc.model.depth; i++) {
-        const decoder_layer *layer = &d->layer[i];
-        run_norm(d, &layer->norm[0], rows, w->x, w->a);
-        run_attention(d, layer, t);
-        sti_add_f32(&d->team, count, w->branch, w->x);
-        run_norm(d, &layer->norm[1], rows, w->x, w->a);
-        run_feed_forward(d, layer, rows);
-        sti_add_f32(&d->team, count, w->branch, w->x);
-    }
-}
-
-/* Logits after the last rows of those pieces that want them. */
-static void run_head(const sti_decoder *d, const tile *t)
-{
-    const decoder_work *w = &d->work;
-    const int64_t width = d->desc.model.width, vocabulary = d->desc.model.vocabulary;
-    const float *end = w->x;
-    int64_t wanted = 0;
-    for (int i = 0; i < t->pieces; i++) {
-        end += t->piece[i].count * width;
-        if (t->piece[i].wants_logits)
-            memcpy(w->branch + wanted++ * width, end - width,
-                   (size_t)width * sizeof *end);
-    }
-    assert(wanted <= (d->desc.wanted ? d->desc.wanted : 1));
-    if (wanted == 0)
-        return;
-    run_norm(d, &d->last, wanted, w->branch, w->a);
-    sti_panels_product_f32(&d->team, &d->head, wanted, w->a, width, NULL, w->logits,
-                           vocabulary);
-}
-
-void sti_decoder_step(sti_decoder *d, const sti_decoder_piece *pieces, int count,
-                      int threads, const float **logits_out)
-{
-    tile t;
-    assert(threads >= 1 && threads <= d->desc.threads);
-    const unsigned mode = sti_float_mode_enter();
-    d->team.threads = threads;
-    begin_tile(d, pieces, count, &t);
-    run_tile(d, &t);
-    run_head(d, &t);
-    if (logits_out)
-        *logits_out = d->work.logits;
-    sti_float_mode_leave(mode);
-}
-
-void sti_decoder_run(sti_decoder *d, const int32_t *tokens, int64_t count,
-                     int64_t position, const float **logits_out)
-{
-    assert(count >= 1 && position >= 0 && position + count <= d->desc.capacity);
-    for (int64_t i = 0, rows; i < count; i += rows) {
-        rows = count - i < TILE ? count - i : TILE;
-        const sti_decoder_piece piece = {.tokens = tokens + i,
-                                         .count = rows,
-                                         .position = position + i,
-                                         .wants_logits =
-                                             logits_out && i + rows == count};
-        sti_decoder_step(d, &piece, 1, d->desc.threads, logits_out);
-    }
 }

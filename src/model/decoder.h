@@ -1,7 +1,8 @@
 /* A transformer of model_gpt.c a token at a time: its weights packed for streaming
  * (kernel/gemm/panels.h), keys and values of what was read kept. Logits are those of
  * the graph's forward pass to the bit, however many tokens come at a time and on
- * however many threads.
+ * however many threads. With matrices in blocks they are those of the rounded weights,
+ * and sums have an order of their own, the same for any number of tokens and threads.
  *
  * One block of memory holds everything, sized beforehand; running allocates nothing.
  * A decoder serves one thread at a time. */
@@ -25,6 +26,7 @@ typedef struct sti_decoder_desc {
      * `capacity`, and how many pieces may want logits at a time; 0: 1. */
     int64_t pages;
     int wanted;
+    int weight_bits; /* 0: matrices in float32; 8, 4: in blocks (panels_packed.h) */
 } sti_decoder_desc;
 
 enum { STI_DECODER_ROWS = 64 }; /* tokens of a step, at most */

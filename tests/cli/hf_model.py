@@ -275,7 +275,7 @@ class GeneratorDesc(ctypes.Structure):
     _fields_ = [("threads", ctypes.c_int), ("tokens", ctypes.c_int64),
                 ("temperature", ctypes.c_double), ("top_k", ctypes.c_int64),
                 ("top_p", ctypes.c_double), ("seed", ctypes.c_uint64),
-                ("memory_bytes", ctypes.c_size_t)]
+                ("memory_bytes", ctypes.c_size_t), ("weight_bits", ctypes.c_int)]
 
 
 def library(path):
@@ -285,16 +285,16 @@ def library(path):
     return lib
 
 
-def stint_logits(lib, path, tokens, vocabulary):
-    """Of every position, reading the tokens one after the other."""
+def stint_logits(lib, path, tokens, vocabulary, bits=0):
+    """Of every position, reading the tokens one after the other; bits of weights."""
     def need(status):
         if status:
             raise RuntimeError(lib.stint_last_error().decode())
 
     model, generator = ctypes.c_void_p(), ctypes.c_void_p()
     need(lib.stint_text_model_open(path.encode(), ctypes.byref(model)))
-    need(lib.stint_generator_create(model, ctypes.byref(GeneratorDesc(threads=2)),
-                                    ctypes.byref(generator)))
+    need(lib.stint_generator_create(model, 
+        ctypes.byref(GeneratorDesc(threads=2, weight_bits=bits)), ctypes.byref(generator)))
     lib.stint_text_model_close(model)
     rows = []
     for n in range(1, len(tokens) + 1):

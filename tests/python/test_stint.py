@@ -321,6 +321,14 @@ class Text(Stint):
         self.assertEqual(int(scores.argmax()),
                          self.model.generate(prompt, 1, temperature=0)[0])
 
+    def test_gguf(self):
+        here = os.path.dirname(os.path.abspath(__file__))
+        path = os.path.join(here, "..", "..", "fuzz", "corpus", "gguf", "llama-q8")
+        with stint.load(path, threads=1) as model:
+            self.assertEqual((model.family, model.vocabulary), ("llama", 12))
+            want = model.logits(np.concatenate([[1], model.encode("the")]).astype(np.int32))
+            np.testing.assert_array_equal(model.logits("the"), want)  # behind <s>
+
     def test_seed(self):
         draw = [self.model.generate("the ", 10, temperature=3.0, seed=s) for s in (1, 1, 2)]
         self.assertEqual(draw[0], draw[1])

@@ -1,0 +1,47 @@
+#include <math.h>
+
+#include "kernel/gemm/panels_packed.h"
+
+static float weight_of(int bits, const uint8_t *q, int i, int j)
+{
+    if (bits == 8)
+        return (float)(int8_t)q[i * STI_PANEL_COLUMNS + j];
+    const uint8_t byte = q[i % (STI_PACKED_BLOCK / 2) * STI_PANEL_COLUMNS + j];
+    return (float)((i < STI_PACKED_BLOCK / 2 ? byte & 15 : byte >> 4) - 8);
+}
+
+static void panel_rows(int bits, int64_t blocks, int rows, const float *x, int64_t ldx,
+                       const uint8_t *panel, float *y)
+{
+    for (int r = 0; r < rows; r++)
+        for (int j = 0; j < STI_PANEL_COLUMNS; j++) {
+            float sum = 0;
+            for (int64_t b = 0; b < blocks; b++) {
+                const uint8_t *block = panel + (size_t)b * sti_packed_block_bytes(bits);
+                const float *scale = (const float *)(const void *)block;
+                float part = 0;
+                for (int i = 0; i < STI_PACKED_BLOCK; i++)
+                    part =
+                        fmaf(x[r * ldx + b * STI_PACKED_BLOCK + i],
+                             weight_of(bits, block + STI_PANEL_COLUMNS * sizeof(float),
+                                       i, j),
+                             part);
+                sum = fmaf(scale[j], part, sum);
+            }
+            y[r * STI_PANEL_COLUMNS + j] = sum;
+        }
+}
+
+static void rows8(int64_t blocks, int rows, const float *x, int64_t ldx,
+                  const uint8_t *panel, float *y)
+{
+    panel_rows(8, blocks, rows, x, ldx, panel, y);
+}
+
+static void rows4(int64_t blocks, int rows, const float *x, int64_t ldx,
+                  const uint8_t *panel, float *y)
+{
+    panel_rows(4, blocks, rows, x, ldx, panel, y);
+}
+
+const sti_packed_kernels sti_packed_kernels_ref = {.rows8 = rows8, .rows4 = rows4};
