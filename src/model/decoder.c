@@ -6,10 +6,12 @@
 #include "base/memory.h"
 #include "model/decoder_priv.h"
 #include "model/text_model.h"
-#include "op/op_attention.h"
 
 enum {
+<<<<<<< HEAD
     BLOCK = STI_ATTENTION_BLOCK, /* the cache grows by */
+=======
+>>>>>>> texts
     SLICE = 64, /* rows or columns of a matrix that are loaded at a time */
     NAME = 64,  /* bytes of a tensor's name */
     LINE = 16   /* floats; parts of the block begin on a cache line */
@@ -124,6 +126,7 @@ static void take_cache(sti_decoder *d, layout *l)
     }
 }
 
+<<<<<<< HEAD
 sti_rotary sti_decoder_rotary(const sti_decoder *d, int64_t rows, int64_t position)
 {
     const stint_text_model_desc *m = &d->desc.model;
@@ -137,6 +140,8 @@ sti_rotary sti_decoder_rotary(const sti_decoder *d, int64_t rows, int64_t positi
                         .stretch = sti_rotary_stretch_of(&m->rotary_scaling)};
 }
 
+=======
+>>>>>>> texts
 static void take_work(sti_decoder *d, layout *l)
 {
     const stint_text_model_desc *m = &d->desc.model;
