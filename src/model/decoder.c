@@ -8,10 +8,6 @@
 #include "model/text_model.h"
 
 enum {
-<<<<<<< HEAD
-    BLOCK = STI_ATTENTION_BLOCK, /* the cache grows by */
-=======
->>>>>>> texts
     SLICE = 64, /* rows or columns of a matrix that are loaded at a time */
     NAME = 64,  /* bytes of a tensor's name */
     LINE = 16   /* floats; parts of the block begin on a cache line */
@@ -126,22 +122,6 @@ static void take_cache(sti_decoder *d, layout *l)
     }
 }
 
-<<<<<<< HEAD
-sti_rotary sti_decoder_rotary(const sti_decoder *d, int64_t rows, int64_t position)
-{
-    const stint_text_model_desc *m = &d->desc.model;
-    return (sti_rotary){.batch = 1,
-                        .length = rows,
-                        .width = d->packed,
-                        .heads = m->heads + m->kv_heads,
-                        .size = d->size,
-                        .position = position,
-                        .base = (double)m->rotary_base,
-                        .stretch = sti_rotary_stretch_of(&m->rotary_scaling)};
-}
-
-=======
->>>>>>> texts
 static void take_work(sti_decoder *d, layout *l)
 {
     const stint_text_model_desc *m = &d->desc.model;

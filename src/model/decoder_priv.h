@@ -1,9 +1,5 @@
-<<<<<<< HEAD
-/* What a decoder is made of. Private to decoder*.c. */
-=======
 /* What a decoder is made of: decoder.c lays it out and loads it, decoder_step.c runs
  * it. */
->>>>>>> texts
 #ifndef STI_MODEL_DECODER_PRIV_H
 #define STI_MODEL_DECODER_PRIV_H
 
@@ -12,14 +8,10 @@
 #include "model/decoder.h"
 #include "model/decoder_matrix.h"
 
-<<<<<<< HEAD
-enum { TILE = STI_DECODER_ROWS }; /* tokens read at a time, at most */
-=======
 enum {
     TILE = STI_DECODER_ROWS,    /* tokens read at a time, at most */
     BLOCK = STI_ATTENTION_BLOCK /* the cache grows by */
 };
->>>>>>> texts
 
 typedef struct norm_weights {
     float *scale, *shift; /* [width]; shift of gpt only */
@@ -61,12 +53,8 @@ struct sti_decoder {
     float *slice; /* the loader's buffer */
 };
 
-<<<<<<< HEAD
-sti_rotary sti_decoder_rotary(const sti_decoder *d, int64_t rows, int64_t position);
-=======
 /* How rows of one text from a position on are rotated, in qkv. */
 sti_rotary sti_decoder_rotary(const sti_decoder *decoder, int64_t rows,
                               int64_t position);
->>>>>>> texts
 
 #endif
