@@ -154,7 +154,7 @@ stint_status sti_svm_fit_share(const sti_svm_fit *fit, const sti_table *table,
     return desc.bytes > 0 ? sti_svm_shared_create(&desc, &team, shared_out) : STINT_OK;
 }
 
-/* Of what -m lets a training keep the shared matrix has its part. */
+/* The shared matrix has its part of what -m lets a training keep. */
 static size_t cache_left(size_t cache, const sti_svm_shared *shared)
 {
     const size_t kept = shared ? sti_svm_shared_kept_bytes(shared) : 0;

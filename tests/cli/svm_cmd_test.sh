@@ -156,10 +156,10 @@ for ranks in 2 3; do
 done
 
 # ---- folds within a budget: those of -v, of -b 1, of a grid ----
-for how in "train -v 5" "train -b 1" "train -s c_svc -b 1 -v 5" "train -s epsilon_svr -v 4" \
-    "grid -v 5 --log2c 1,1,1 --log2g -4,-4,1"; do
+for how in "train -v 3" "train -b 1" "train -s c_svc -b 1 -v 2" "train -s epsilon_svr -v 2" \
+    "grid -v 3 --log2c 1,1,1 --log2g -4,-4,1"; do
     options=${how#* }
-    case $how in grid*) options="-v 5 -c 2" ;; esac
+    case $how in grid*) options="-v 3 -c 2" ;; esac
     # shellcheck disable=SC2086
     run 0 svm plan --json $options large.libsvm
     json 'sum(p["bytes"] for p in j["parts"] if p["name"] == "folds") > 1100 * 64'

@@ -101,10 +101,10 @@ static void failed_allocations(void **state)
     assert_int_equal(
         sti_table_parse(text, write_rows(ROWS), "text", STI_TABLE_LIBSVM, &table),
         STINT_OK);
-    check_memory(&table, train, STI_SVM_C_SVC, 3);
-    check_memory(&table, train, STI_SVM_NU_SVR, 2);
-    check_memory(&table, train, STI_SVM_ONE_CLASS, 1);
-    check_memory(&table, validate, STI_SVM_C_SVC, 23);
+    check_memory(&table, train, STI_SVM_C_SVC, 5);
+    check_memory(&table, train, STI_SVM_NU_SVR, 4);
+    check_memory(&table, train, STI_SVM_ONE_CLASS, 2);
+    check_memory(&table, validate, STI_SVM_C_SVC, 53);
     sti_table_fini(&table);
 }
 

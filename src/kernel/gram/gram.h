@@ -66,7 +66,7 @@ typedef struct sti_gram_rows {
     const double *dense; /* [rows, columns], or NULL: sparse */
     sti_csr sparse;      /* columns below `columns` */
     const double *term;  /* [rows] of sti_gram_terms */
-    /* Of two sides with the same one, tiles are read where that is possible. */
+    /* Tiles of two sides with the same one are read where that is possible. */
     const sti_gram_kept *kept; /* or NULL */
     const int64_t *number;     /* [rows] in the matrix that is kept */
 } sti_gram_rows;
