@@ -11,6 +11,7 @@
 #include "train/lora_merge.h"
 #include "train/moments.h"
 #include "train/prune.h"
+#include "train/update_choice.h"
 
 /* ---- what to write ---- */
 
@@ -222,6 +223,7 @@ void sti_saver_frozen_sha256(const sti_saver *s, char hex_out[65])
     for (int64_t i = 0; i < s->weights; i++)
         if (s->frozen[i])
             sti_tensor_list_add_sha256(&s->list, i, i + 1, &state);
+    sti_update_add_sha256(&s->job->inputs.update, &state);
     sti_sha256_hex(&state, hex_out);
 }
 

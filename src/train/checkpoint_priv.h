@@ -36,7 +36,8 @@ struct sti_saver {
     void *adopt_user;
 };
 
-/* SHA-256 of the parameters that are not trained, in their order. */
+/* SHA-256 of the parameters that are not trained, in their order, and of the channels
+ * that shares of the others are of. */
 void sti_saver_frozen_sha256(const sti_saver *saver, char hex_out[65]);
 
 /* SHA-256 of all tensors and all texts but itself: what a sound checkpoint must match.

@@ -153,8 +153,8 @@ static stint_status check_frozen(const sti_saver *s, const sti_tensor_file *f)
         return STINT_OK;
     return sti_fail(STINT_E_USAGE,
                     "%s: its run left parameters of SHA-256 %.16s as they were, this "
-                    "one has %.16s; give that run's model and update.what, or train "
-                    "into another --out",
+                    "one has %.16s; give that run's model, update.what and "
+                    "update.gains, or train into another --out",
                     sti_tensor_file_path(f), then ? then : "none", *now ? now : "none");
 }
 

@@ -12,6 +12,7 @@
 #include "store/model_file.h"
 #include "train/recipe_view.h"
 #include "train/run.h"
+#include "train/update_choice.h"
 
 bool sti_run_is_first(const sti_run *run)
 {
@@ -249,10 +250,32 @@ stint_status sti_run_share_weights(sti_run *run)
                           : st;
 }
 
+/* Ranks that read gains of their own must have chosen the same channels. */
+static stint_status compare_channels(const sti_run *run)
+{
+    char mine[65], first[65];
+    sti_sha256 sha;
+    sti_sha256_init(&sha);
+    sti_update_add_sha256(&run->job.inputs.update, &sha);
+    sti_sha256_hex(&sha, mine);
+    memcpy(first, mine, sizeof first);
+    stint_status st = sti_comm_broadcast(run->comm, 0, first, sizeof first);
+    int64_t other = memcmp(first, mine, sizeof first) != 0;
+    if (st == STINT_OK)
+        st = sti_comm_max(run->comm, &other, 1);
+    return st == STINT_OK && other
+               ? sti_fail(STINT_E_INPUT,
+                          "update.gains: the files of the processes choose different "
+                          "channels; give all of them the same file")
+               : st;
+}
+
 static stint_status share_blocks(sti_run *run)
 {
     const sti_step_engine *engine = run->engine;
-    stint_status st = sti_run_share_weights(run);
+    stint_status st = run->job.inputs.network.update ? compare_channels(run) : STINT_OK;
+    if (st == STINT_OK)
+        st = sti_run_share_weights(run);
     for (int i = 0; i < run->job.setup.moments && st == STINT_OK; i++)
         st = share_block(run->comm, engine->moments[i], engine->sizes.moments);
     if (st == STINT_OK && engine->mask)

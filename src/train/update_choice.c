@@ -194,3 +194,11 @@ stint_status sti_update_choose(sti_inputs *in)
     sti_classifier_fini(&c.classifier);
     return st;
 }
+
+void sti_update_add_sha256(const sti_update_set *set, sti_sha256 *state)
+{
+    for (int i = 0; i < set->count; i++)
+        if (set->tensor[i].channel)
+            sti_sha256_add(state, set->tensor[i].channel,
+                           (size_t)set->tensor[i].count * sizeof(int32_t));
+}

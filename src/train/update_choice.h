@@ -8,5 +8,7 @@
  * be trained refers to it. Nothing for a training of everything. A new classifier is
  * always trained. STINT_E_USAGE: the list names what the network does not have. */
 stint_status sti_update_choose(sti_inputs *inputs);
+/* The channels of all shares into a hash: other gains may choose others. */
+void sti_update_add_sha256(const sti_update_set *set, sti_sha256 *state);
 
 #endif

@@ -55,6 +55,7 @@ static const sti_option rows[] = {
      STI_OPTION_NO_BOUND,
      .default_text = "",
      AT(gains),
+     .same_weights = true, /* channels are compared themselves */
      .local = true,
      .unit = "FILE",
      .help =

@@ -124,6 +124,13 @@ search_within_budgets() {
     [ "$(sha)" = "$want" ] || fail "a search resumed has other bits"
     run 0 $tune --memory "$budget" --gains sparse/gains.json -o given --json -q
     [ "$(sha)" = "$want" ] || fail "gains that are given choose another scheme"
+    # Other gains choose other channels, which a resume does not take for the same.
+    share="train share/recipe.ini -o guard --set schedule.name=constant -q"
+    sed 's/"channels":\[[^],]*,/"channels":[9,/g' sparse/gains.json >others.json
+    run 0 $share --steps 3 --set update.gains=sparse/gains.json
+    run 0 $share --steps 4 --set update.gains=sparse/gains.json --resume
+    run 2 $share --steps 5 --set update.gains=others.json --resume
+    says err "update.gains"
     run 4 finetune other --data three --batch 12 --shards 2 --memory "$budget" --gains sparse/gains.json -o none
     run 2 $tune --what bias --gains sparse/gains.json -o none
     head -c 300 sparse/gains.json >short.json
