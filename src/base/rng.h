@@ -29,7 +29,8 @@ typedef enum sti_stream {
     STI_STREAM_WEIGHTS = 48,  /* noise on weights, of Bayesian layers */
     STI_STREAM_ORDER = 52,    /* order of samples as a function, sti_permute */
     STI_STREAM_ROWS = 53,     /* initial rows of embeddings */
-    STI_STREAM_CLICKS = 54    /* made-up clicks */
+    STI_STREAM_CLICKS = 54,   /* made-up clicks */
+    STI_STREAM_COVER = 60     /* choices among equal circuits */
 } sti_stream;
 
 /* 10 rounds on counter c with key k. */
