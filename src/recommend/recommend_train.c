@@ -123,8 +123,8 @@ static stint_status begin(sti_recommend *r)
     STI_TRY(begin_files(r, checkpoint != NULL));
     if (r->learner.store)
         STI_TRY(sti_row_store_rewind(r->learner.store, r->generation, keep));
-    if (r->desc->resume)
-        STI_TRY(plan_misses(r, stint_session_steps(r->learner.session)));
+    /* From the step, and the few rows more or less, that it came to in the end. */
+    STI_TRY(plan_misses(r, stint_session_steps(r->learner.session)));
     STI_TRY(sti_learner_begin(&r->learner, stint_session_steps(r->learner.session)));
     STI_TRY(sti_recommend_log_open(r));
     STI_TRY(sti_recommend_log_begin(r, checkpoint != NULL));
