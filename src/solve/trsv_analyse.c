@@ -304,7 +304,7 @@ static stint_status try_pool(choosing *c)
     if (plan->d.threads < 2 || handoff <= 0 || !pays(c, ideal, POOL_PASSES))
         return STINT_OK;
     stint_status st = make_pool(c);
-    if (st == STINT_OK && c->best_s >= 0.95 * c->level_s)
+    if (st == STINT_OK && c->best_s >= 0.85 * c->level_s)
         st = make_level(c);
     return st;
 }
@@ -318,7 +318,7 @@ static stint_status try_superstep(choosing *c)
         !pays(c, c->level_s / plan->d.threads, SUPERSTEP_PASSES))
         return STINT_OK;
     stint_status st = make_superstep(c);
-    if (st != STINT_OK || c->best_s < 0.95 * before)
+    if (st != STINT_OK || c->best_s < 0.85 * before)
         return st;
     sti_free(plan->order.row); /* level order anew */
     plan->order.row = NULL;

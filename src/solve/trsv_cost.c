@@ -16,7 +16,7 @@
 #include "base/text.h"
 #include "base/units.h"
 
-#define TITLE "stint trsv 2\n"
+#define TITLE "stint trsv 3\n"
 
 enum { ROWS = 2048, NEAR = 256, LONG = 16, REPEATS = 7 };
 
@@ -244,7 +244,7 @@ static double time_reading(size_t bytes)
 static double cache_bytes(double near, double far)
 {
     size_t bytes = (size_t)8 << 20;
-    while (bytes < (size_t)32 << 20 && time_reading(bytes) > sqrt(near * far))
+    while (bytes < (size_t)16 << 20 && time_reading(bytes) > sqrt(near * far))
         bytes *= 2;
     return (double)bytes;
 }
