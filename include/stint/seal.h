@@ -84,7 +84,7 @@ typedef struct stint_seal_make_desc {
     const char *in, *out;
     /* BLIF: clock cycles that a design with latches runs; 0: it has none. */
     int64_t cycles;
-    /* Rounds of improvement after the first mapping to cells; 0: 4, negative: none. */
+    /* Rounds of improvement after the first mapping to cells; 0: 16, negative: none. */
     int effort;
 } stint_seal_make_desc;
 

@@ -27,7 +27,8 @@ typedef enum sti_stream {
     STI_STREAM_PLAY = 44,     /* what consoles and environments draw */
     STI_STREAM_ACT = 45,      /* actions drawn from a policy */
     STI_STREAM_WEIGHTS = 48,  /* noise on weights, of Bayesian layers */
-    STI_STREAM_MATRIX = 52    /* entries of matrices made by rule */
+    STI_STREAM_MATRIX = 52,   /* entries of matrices made by rule */
+    STI_STREAM_COVER = 60     /* choices among equal circuits */
 } sti_stream;
 
 /* 10 rounds on counter c with key k. */

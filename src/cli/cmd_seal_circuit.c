@@ -18,8 +18,8 @@ typedef struct circuit_args {
     {.name = "out", .letter = 'o', .unit = "FILE.seal",                                \
      CIRCUIT_ROW(out, STI_OPTION_PATH, "", "the circuit file")}
 #define CIRCUIT_EFFORT_ROW                                                             \
-    {.name = "effort", .min = 0, .max = 32, .unit = "N",                               \
-     CIRCUIT_ROW(effort, STI_OPTION_INT, "4",                                          \
+    {.name = "effort", .min = 0, .max = 1000, .unit = "N",                             \
+     CIRCUIT_ROW(effort, STI_OPTION_INT, "16",                                         \
                  "rounds that look for fewer bootstraps after the first mapping")}
 /* clang-format on */
 

@@ -4,17 +4,21 @@
  * Vranesic 2006), in which a cell used by many counts each of them for a share, are
  * followed by rounds of exact local area (Mishchenko, Chatterjee and Brayton 2007): a
  * node in use is taken out, and put back by the cut that needs the fewest new cells, or
- * as a sum of nodes elsewhere that are in use anyway (map_xor.h). */
+ * as a sum of nodes elsewhere that are in use anyway (map_xor.h). Where several need as
+ * few, one is drawn: walking among equal covers finds ways down that a choice by depth
+ * does not. The last rounds choose by depth. */
 #include <inttypes.h>
 #include <string.h>
 
 #include "base/fail.h"
 #include "base/memory.h"
+#include "base/rng.h"
 #include "seal/circuit.h"
 #include "seal/map_cuts.h"
 #include "seal/map_xor.h"
 
-enum { FLOW_ROUNDS = 3, MAX_EFFORT_ROUNDS = 32 };
+/* Rounds of exact area without draws, before those with and after them. */
+enum { FLOW_ROUNDS = 3, FIRST_ROUNDS = 2, LAST_ROUNDS = 2 };
 
 /* The table of sums takes 256 bytes a node: larger netlists go without. */
 #define SUMS_MOST_NODES (INT64_C(1) << 20)
@@ -27,6 +31,8 @@ typedef struct mapping {
     sti_matches matches;
     sti_map_sums *sums; /* where effort is made */
     int64_t outputs;
+    uint64_t round; /* of exact area */
+    bool draws;     /* among equals, in this round */
 } mapping;
 
 static bool is_logic(const mapping *m, uint32_t node)
@@ -140,23 +146,34 @@ static int find_across(mapping *m, sti_map_node *node)
     return at;
 }
 
+/* What cut i of a node has among equals, the less the better: its depth, or a byte that
+ * is drawn. */
+static int32_t rank_of(const mapping *m, const sti_map_node *node, int i,
+                       const uint32_t word[4])
+{
+    return m->draws ? (int32_t)(word[i / 4 % 4] >> 8 * (i % 4) & 0xff)
+                    : depth_by(m, &node->cut[i]);
+}
+
 /* The cut of a node in use by which the fewest cells are there for it alone. */
 static void choose_again(mapping *m, sti_map_node *node)
 {
     int best = 0;
     int64_t best_cells = INT64_MAX;
-    int32_t best_depth = 0;
+    int32_t best_rank = 0;
+    uint32_t word[4];
+    sti_random4(0, STI_STREAM_COVER, (uint64_t)(node - m->node), m->round, word);
     count_uses(m, &node->cut[0], -1);
     for (int i = 0; i < node->cuts; i++) {
         if (!node->cut[i].fits)
             continue;
         const int64_t cells = count_uses(m, &node->cut[i], 1);
         count_uses(m, &node->cut[i], -1);
-        const int32_t depth = depth_by(m, &node->cut[i]);
-        if (cells < best_cells || (cells == best_cells && depth < best_depth)) {
+        const int32_t rank = rank_of(m, node, i, word);
+        if (cells < best_cells || (cells == best_cells && rank < best_rank)) {
             best = i;
             best_cells = cells;
-            best_depth = depth;
+            best_rank = rank;
         }
     }
     if (best_cells > 1) {
@@ -286,12 +303,11 @@ stint_status sti_circuit_map(const sti_circuit_source *source, sti_circuit *circ
     cells = count_cover(&m);
     if (source->effort > 0 && m.netlist->nodes <= SUMS_MOST_NODES)
         STI_TRY(sti_map_sums_create(m.netlist, m.node, &m.sums));
-    for (int round = 0; round < source->effort && round < MAX_EFFORT_ROUNDS; round++) {
-        const int64_t before = cells;
+    for (int round = 0; round < source->effort; round++) {
+        m.round = (uint64_t)round;
+        m.draws = round >= FIRST_ROUNDS && round < source->effort - LAST_ROUNDS;
         exact_round(&m);
         cells = count_cover(&m);
-        if (cells == before)
-            break;
     }
     st = build(&m, cells, circuit_out);
 out:

@@ -60,7 +60,7 @@ static void fill_sum(sti_map_sums *s, uint32_t node, uint32_t *term)
         own->signature = a->signature ^ b->signature;
     }
     if (own->terms <= 0) {
-        sti_random4(UINT64_C(0x5ea1), STI_STREAM_TEST, node, 0, word);
+        sti_random4(UINT64_C(0x5ea1), STI_STREAM_COVER, node, 0, word);
         own->terms = 1;
         own->term[0] = node;
         own->signature = (uint64_t)word[0] << 32 | word[1];

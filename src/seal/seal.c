@@ -9,7 +9,7 @@
 #include "seal/cc.h"
 #include "seal/seal_report.h"
 
-enum { EFFORT = 4 };
+enum { EFFORT = 16 };
 #define MAX_TEXT_BYTES ((size_t)1 << 30)
 
 const char *stint_seal_cell_name(int kind)

@@ -474,7 +474,7 @@ stint_status sti_trsv_analyse(const sti_trsv_desc *desc, sti_trsv **plan_out)
     stint_status st = check_shape(desc);
     if (st != STINT_OK)
         return st;
-    const sti_trsv_costs *costs = sti_trsv_costs_host();
+    const sti_trsv_costs *costs = sti_trsv_costs_host(desc->room_bytes > 0);
     const int64_t start = sti_clock_ns();
     sti_trsv *plan = sti_alloc(sizeof *plan, "trsv.plan");
     if (!plan)

@@ -173,7 +173,7 @@ static void mapping_keeps_the_function(void **state)
         make_net(seed, &r);
         draw_inputs(seed, in);
         run_net(&r.netlist, r.result, in, want);
-        for (int effort = 0; effort <= 4; effort += 4) {
+        for (int effort = 0; effort <= 8; effort += 8) {
             map_net(&r, effort, &c);
             assert_computes(&c, in, want);
             assert_true(c.cells <= c.gates);
@@ -277,7 +277,7 @@ static void sums_are_found_across(void **state)
     const sti_literal product = sti_netlist_and(&n, x[6], sti_not(x[7]));
     y[3] = sti_netlist_xor(&n, sti_netlist_xor(&n, product, x[0]),
                            sti_netlist_xor(&n, x[1], x[2]));
-    for (int effort = 0; effort <= 4; effort += 4) {
+    for (int effort = 0; effort <= 8; effort += 8) {
         const sti_circuit_source source = {&n, &in, &out, 1, 1, y, effort};
         assert_int_equal(sti_circuit_map(&source, &c), STINT_OK);
         if (effort)
