@@ -89,14 +89,19 @@ stint_status sti_solve_make_plan(sti_solve_task *t)
     add_parts(t, true, &least);
     add_parts(t, false, &t->account);
     t->least_bytes = least.total_bytes;
-    if (budget == 0 || t->account.total_bytes <= budget)
+    if (budget == 0)
         return STINT_OK;
-    const size_t planned =
-        sti_account_bytes(&least, "plan") + sti_account_bytes(&least, "precond") +
-        sti_account_bytes(&least, "krylov") + sti_account_bytes(&least, "order");
-    t->account = least;
+    const bool fits = t->account.total_bytes <= budget;
+    if (!fits)
+        t->account = least;
+    const size_t planned = sti_account_bytes(&t->account, "plan") +
+                           sti_account_bytes(&t->account, "precond") +
+                           sti_account_bytes(&t->account, "krylov") +
+                           sti_account_bytes(&t->account, "order");
     if (least.total_bytes <= budget)
-        t->desc.room_bytes = planned + budget - least.total_bytes;
+        t->desc.room_bytes = planned + budget - t->account.total_bytes + 1;
+    if (fits)
+        return STINT_OK;
     return sti_account_check(&least, budget, NULL);
 }
 

@@ -304,7 +304,7 @@ static stint_status try_pool(choosing *c)
     if (plan->d.threads < 2 || handoff <= 0 || !pays(c, ideal, POOL_PASSES))
         return STINT_OK;
     stint_status st = make_pool(c);
-    if (st == STINT_OK && c->best_s >= 0.95 * c->level_s)
+    if (st == STINT_OK && c->best_s >= 0.85 * c->level_s)
         st = make_level(c);
     return st;
 }
@@ -318,7 +318,7 @@ static stint_status try_superstep(choosing *c)
         !pays(c, c->level_s / plan->d.threads, SUPERSTEP_PASSES))
         return STINT_OK;
     stint_status st = make_superstep(c);
-    if (st != STINT_OK || c->best_s < 0.95 * before)
+    if (st != STINT_OK || c->best_s < 0.85 * before)
         return st;
     sti_free(plan->order.row); /* level order anew */
     plan->order.row = NULL;
@@ -474,7 +474,7 @@ stint_status sti_trsv_analyse(const sti_trsv_desc *desc, sti_trsv **plan_out)
     stint_status st = check_shape(desc);
     if (st != STINT_OK)
         return st;
-    const sti_trsv_costs *costs = sti_trsv_costs_host();
+    const sti_trsv_costs *costs = sti_trsv_costs_host(desc->room_bytes > 0);
     const int64_t start = sti_clock_ns();
     sti_trsv *plan = sti_alloc(sizeof *plan, "trsv.plan");
     if (!plan)

@@ -19,8 +19,9 @@ typedef struct sti_trsv_costs {
 } sti_trsv_costs;
 
 /* Those of this host: stored, or measured now in a tenth of a second and stored, as
- * kernel/machine/machine.h does. */
-const sti_trsv_costs *sti_trsv_costs_host(void);
+ * kernel/machine/machine.h does. Where memory is short nothing is measured, which takes
+ * some: typical ones then, if none are known. */
+const sti_trsv_costs *sti_trsv_costs_host(bool memory_is_short);
 
 /* Seconds of one solve by one thread with rows as they lie (order NULL) or in an order;
  * grouped where eight of one level and length follow each other. */

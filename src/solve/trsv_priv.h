@@ -20,10 +20,11 @@ typedef struct sti_trsv_wait {
     int32_t rows; /* of that task that must be done */
 } sti_trsv_wait;
 
-/* Rows of a task that are done, from a base that grows with every solve. A cache line
- * of its own, two as they are fetched in pairs. */
+/* Rows of a task that are done, from a base that grows with every solve. Two cache
+ * lines apart from the next, as lines are fetched in pairs. */
 typedef struct sti_trsv_progress {
-    _Alignas(128) atomic_llong done;
+    atomic_llong done;
+    char apart[128 - sizeof(atomic_llong)];
 } sti_trsv_progress;
 
 /* An order of rows cut into tasks: what a strategy comes to. */
