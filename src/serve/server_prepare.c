@@ -221,7 +221,8 @@ static size_t partition_bytes(const sti_server *s)
 static size_t prompt_bytes(const sti_served_text *text)
 {
     const size_t bytes = (size_t)text->facts.context * text->longest;
-    return bytes * (2 + sizeof(int32_t) + 2 * 6) + ((size_t)1 << 20);
+    const int64_t tokens = stint_tokenizer_most(text->facts.tokenizer, bytes);
+    return bytes * (2 + 2 * 6) + (size_t)tokens * sizeof(int32_t) + ((size_t)1 << 20);
 }
 
 /* A request as it is read: its numbers and its images, or its text. */

@@ -297,21 +297,37 @@ stint_status sti_text_request_parse(const char *body, size_t bytes, bool complet
     return st;
 }
 
+/* As `stint run` has it: behind the token that prompts begin with, if the model has
+ * one, unless the text names it itself. */
+static stint_status encode(sti_text_request *r, const stint_tokenizer *tokenizer)
+{
+    const int32_t begin = stint_tokenizer_describe(tokenizer)->begin_token;
+    const int64_t most = 1 + (int64_t)stint_tokenizer_most(tokenizer, r->prompt_bytes);
+    r->tokens = sti_alloc_array(most, sizeof *r->tokens, "prompt");
+    if (!r->tokens)
+        return STINT_E_MEMORY;
+    const stint_status st = stint_tokenizer_encode(
+        tokenizer, r->prompt, r->prompt_bytes, r->tokens + (begin >= 0), &r->count);
+    if (st != STINT_OK || begin < 0)
+        return st;
+    if (r->count > 0 && r->tokens[1] == begin) {
+        memmove(r->tokens, r->tokens + 1, (size_t)r->count * sizeof *r->tokens);
+    } else {
+        r->tokens[0] = begin;
+        r->count++;
+    }
+    return st;
+}
+
 stint_status sti_text_request_encode(sti_text_request *r,
                                      const stint_tokenizer *tokenizer, int64_t context,
                                      size_t longest, int *http_status_out)
 {
     stint_status st = STINT_OK;
-    *http_status_out = 422;
-    if (r->prompt_bytes / longest <= (size_t)context) {
-        r->tokens =
-            sti_alloc_array((int64_t)r->prompt_bytes, sizeof *r->tokens, "prompt");
-        st = r->tokens ? stint_tokenizer_encode(tokenizer, r->prompt, r->prompt_bytes,
-                                                r->tokens, &r->count)
-                       : STINT_E_MEMORY;
-    } else {
+    if (r->prompt_bytes / longest <= (size_t)context)
+        st = encode(r, tokenizer);
+    else
         r->count = (int64_t)(r->prompt_bytes / longest); /* at least */
-    }
     if (st == STINT_OK && r->count > context)
         st = sti_fail(STINT_E_INPUT,
                       "the prompt has %s%" PRId64 " tokens, but the model sees at most "
