@@ -109,4 +109,4 @@ rows = [
     case(4, 1, 64, 3, "softplus", 2, 4), case(2, 1, 64, 2, "sigmoid", 1, 4), case(2, 1, 64, 2, "silu", 1, 4),
     case(2, 1, 64, 2, "relu", 1, 1),
 ]
-sys.exit(max(rows) > 1e-4)
+sys.exit(int(max(rows) > 1e-4))
