@@ -165,7 +165,8 @@ typedef enum stint_field_show {
 
 /** Draw a field of two coordinates as a PNG of width x height: what lies at the centres
  * of so many cells on [-1, 1]. All numbers that are shown are held in memory until the
- * picture is whole. Errors as of stint_field_eval; STINT_E_USAGE for sides beyond 16384.
+ * picture is whole. Errors as of stint_field_eval; STINT_E_USAGE for sides beyond
+ * 16384.
  */
 STINT_API stint_status stint_field_draw(const stint_model_file *model, int64_t width,
                                         int64_t height, stint_field_show show,

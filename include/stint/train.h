@@ -175,8 +175,9 @@ typedef struct stint_plan_result {
     int64_t batch, shards, parameters;
     /* Floating-point operations of the forward pass of one image or sequence. */
     double forward_flop;
-    /* Tokens of a sequence; 0: images. */
+    /* Tokens of a sequence; 0: images, or points of a field where that is true. */
     int64_t context;
+    bool of_field;
     /* The least that this recipe can run in. */
     size_t smallest_bytes;
     /* Expected time of a step against the fastest way without a budget; 1: the same. */

@@ -201,9 +201,9 @@ void sti_cli_train_words(const stint_train_result *r, sti_text *out)
                         r->kl, r->sigma[0], r->sigma[1], r->sigma[2]);
     sti_text_printf(out, "%.0f %s/s on %d thread%s",
                     text ? r->tokens_per_s : r->images_per_s,
-                    text                ? "tokens"
-                    : isfinite(r->psnr) ? "points"
-                                        : "images",
+                    text                                            ? "tokens"
+                    : isfinite(r->psnr) || isfinite(r->relative_l2) ? "points"
+                                                                    : "images",
                     r->threads, sti_s(r->threads));
     if (r->ranks > 1)
         sti_text_printf(out, " of each of %d processes", r->ranks);

@@ -51,8 +51,8 @@ typedef struct bench {
     sti_recipe_view recipe;
     int64_t shards, shard_batch;       /* of a micro-batch */
     int64_t accumulate, classes, step; /* classes: or tokens */
-    int64_t labels;                    /* of a shard */
-    void *input;                       /* images or tokens of one shard */
+    int64_t labels; /* of a shard; of a field they are targets, zeros */
+    void *input;    /* images or tokens of one shard */
 } bench;
 
 /* ---- set-up ---- */
@@ -88,7 +88,7 @@ static void fill_shard(void *user, int64_t shard, float *input, int32_t *labels)
     const stint_shape shape = shape_of(b, b->network.input);
     memcpy(input, b->input, stint_shape_bytes(&shape));
     for (int64_t i = 0; i < b->labels; i++)
-        labels[i] = (int32_t)((shard + i) % b->classes);
+        labels[i] = b->classes > 0 ? (int32_t)((shard + i) % b->classes) : 0;
 }
 
 static stint_status create_input(bench *b)

@@ -371,13 +371,15 @@ static void add_stages(const stint_plan_result *p, sti_text *out)
 
 static void add_words(const stint_plan_result *p, bool tensors, sti_text *out)
 {
-    sti_text_printf(out,
-                    "batch %" PRId64 " in %" PRId64
-                    " shard%s, %d at a time, %d thread%s;"
-                    " %s parameters, %.3g Mflop %s forward\n\n",
-                    p->batch, p->shards, sti_s(p->shards), p->lanes, p->threads,
-                    sti_s(p->threads), sti_count_text(p->parameters),
-                    p->forward_flop * 1e-6, p->context ? "a sequence" : "an image");
+    sti_text_printf(
+        out,
+        "batch %" PRId64 " in %" PRId64 " shard%s, %d at a time, %d thread%s;"
+        " %s parameters, %.3g Mflop %s forward\n\n",
+        p->batch, p->shards, sti_s(p->shards), p->lanes, p->threads, sti_s(p->threads),
+        sti_count_text(p->parameters), p->forward_flop * 1e-6,
+        p->context    ? "a sequence"
+        : p->of_field ? "a point"
+                      : "an image");
     add_parts(p, out);
     add_timeline(p, out);
     if (tensors)

@@ -102,6 +102,9 @@ static stint_status open_images(const stint_model_file *model,
     const sti_data_values *data_section = sti_data_section_of(model->recipe);
     stint_data_desc wanted = *desc;
     stint_data *data = NULL;
+    if (net->field.coordinates > 0)
+        return sti_fail(STINT_E_UNSUPPORTED,
+                        "%s is a field; a model of images was wanted", net->name);
     if (desc->split == STINT_DATA_ALL)
         return sti_fail(STINT_E_USAGE, "split all: is of text; images have train and "
                                        "test");

@@ -159,6 +159,7 @@ static stint_status plan_step(sti_job *job)
     result->parameters = sti_network_parameters(&setup->train);
     result->forward_flop = sti_network_forward_flop(&setup->train);
     result->context = job->inputs.network.context;
+    result->of_field = job->inputs.network.field.coordinates > 0;
     sti_plan_describe_step(&setup->train, job->plan.lanes, result);
 out:
     return st;
