@@ -91,9 +91,11 @@ static stint_status import_run(sti_cli_call *call)
     const char *path = call->operands[0];
     stint_text_model *model = NULL;
     if (args->weights != 0)
-        return sti_fail(STINT_E_UNSUPPORTED,
-                        "--weights %s: model files hold f32 alone so far; leave it out",
-                        weight_names[args->weights]);
+        return sti_fail(
+            STINT_E_UNSUPPORTED,
+            "--weights %s: model files hold f32 alone so far; leave it out (`stint "
+            "run --weights q8` keeps them in blocks)",
+            weight_names[args->weights]);
     stint_status st = sti_cli_check_out(path, args->out);
     if (st == STINT_OK)
         st = stint_text_model_open(path, &model);

@@ -151,9 +151,7 @@ static const sti_option run_rows[] = {
      .offset = offsetof(sti_run_args, weights),
      .flag = true,
      .unit = "TYPE",
-     .help =
-         "of text: how matrices are kept; q8 and q4 round them to blocks of so many "
-         "bits, which take 3.5 and 6.4 times less memory and time to read"},
+     .help = "of text: kept so, in 4, 1.1 or 0.6 bytes each"},
     STI_CLI_THREADS_ROW(sti_run_args),
     STI_CLI_COMMON_ROWS(sti_run_args),
 };

@@ -6,27 +6,6 @@
 #include "base/fail.h"
 #include "data/tokenizer.h"
 
-stint_status sti_piece_unknown(const stint_tokenizer *t, const char *bytes,
-                               size_t n_bytes, int32_t *tokens, int64_t *count)
-{
-    bool all = true;
-    for (size_t i = 0; i < n_bytes; i++)
-        all &= t->byte_token[(uint8_t)bytes[i]] >= 0;
-    if (all) {
-        for (size_t i = 0; i < n_bytes; i++)
-            tokens[(*count)++] = t->byte_token[(uint8_t)bytes[i]];
-        return STINT_OK;
-    }
-    if (t->scheme.unknown < 0)
-        return sti_fail(
-            STINT_E_INPUT,
-            "character '%.*s' is not among the tokens, of which none stands "
-            "for what is unknown; leave it out",
-            (int)(n_bytes < 8 ? n_bytes : 8), bytes);
-    tokens[(*count)++] = t->scheme.unknown;
-    return STINT_OK;
-}
-
 /* The characters of a word, whose tokens are to merge. */
 static stint_status add_characters(const stint_tokenizer *t, const char *word,
                                    size_t n_bytes, int32_t *tokens, int64_t *count)

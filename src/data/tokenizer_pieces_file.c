@@ -2,10 +2,8 @@
  * of each, byte tokens, merges, scores. */
 #include <inttypes.h>
 #include <jansson.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <utf8proc.h>
 
 #include "base/fail.h"
 #include "data/tokenizer.h"
@@ -161,50 +159,6 @@ stint_status sti_tokenizer_merges_of_scores(stint_tokenizer *t)
                                          l.merge[i].result);
     sti_free(l.merge);
     sti_token_index_fini(&index);
-    return status;
-}
-
-/* ---- finishing ---- */
-
-static stint_status find_points(stint_tokenizer *t)
-{
-    stint_status status = STINT_OK;
-    for (int32_t i = 0; i < t->info.vocabulary && status == STINT_OK; i++) {
-        size_t n_bytes;
-        const char *bytes = stint_tokenizer_token(t, i, &n_bytes);
-        utf8proc_int32_t point;
-        const utf8proc_ssize_t step =
-            utf8proc_iterate((const uint8_t *)bytes, (utf8proc_ssize_t)n_bytes, &point);
-        if (step > 0 && (size_t)step == n_bytes &&
-            sti_token_index_find(t, &t->index, bytes, n_bytes) == i)
-            status = sti_pair_map_put(&t->point, (uint64_t)point, i);
-    }
-    return status;
-}
-
-static void find_least(stint_tokenizer *t)
-{
-    t->least_score = INFINITY;
-    for (int32_t i = 0; i < t->info.vocabulary; i++)
-        if (t->score[i] < t->least_score)
-            t->least_score = t->score[i];
-}
-
-stint_status sti_tokenizer_find_pieces(stint_tokenizer *t)
-{
-    if (t->scheme.unknown >= t->info.vocabulary)
-        return sti_fail(STINT_E_INPUT, "the unknown token is %d, of %d",
-                        t->scheme.unknown, t->info.vocabulary);
-    if (t->info.kind == STINT_TOKENIZER_UNIGRAM && !t->score)
-        return sti_fail(STINT_E_INPUT, "a unigram model without scores");
-    stint_status status = sti_token_index_build(t, "tokens", &t->index);
-    for (int32_t i = 0; i < t->info.vocabulary; i++)
-        if ((size_t)(t->start[i + 1] - t->start[i]) > t->longest)
-            t->longest = (size_t)(t->start[i + 1] - t->start[i]);
-    if (status == STINT_OK && t->scheme.pieces)
-        status = find_points(t);
-    if (t->info.kind == STINT_TOKENIZER_UNIGRAM)
-        find_least(t);
     return status;
 }
 

@@ -9,10 +9,11 @@
  *     4 bits   [16][64] bytes, row i low and row i + 16 high, W = d (q - 8)    (Q4_0)
  *
  * with zeros beyond k and n. Scales are those of Q8_0 and Q4_0, so that a matrix which
- * came from such blocks has its values again. x stays float32: a block's products are a
- * chain of fused multiply-adds in ascending k, and blocks are added as d * sum, fused,
- * in ascending order. So the bits are the same for any number of rows, threads and
- * instruction set. */
+ * came from such blocks has its values again. x stays float32: the
+ * products of a block are a chain of fused multiply-adds, in ascending k with 8 bits,
+ * as 0, 16, 1, 17 ... with 4; blocks are added as d * sum, fused, in ascending order,
+ * and a last one that is not whole is added to their sum. So the bits are the same for
+ * any number of rows, threads and instruction set. */
 #ifndef STI_KERNEL_PANELS_PACKED_H
 #define STI_KERNEL_PANELS_PACKED_H
 

@@ -7,12 +7,15 @@ static inline vec packed_bytes(const uint8_t *at)
     return _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(q));
 }
 
-static inline vec packed_half(const uint8_t *at, int high)
+/* Numbers by a table: of an index the lowest four bits count. */
+static inline void packed_halves(const uint8_t *at, vec *low, vec *high)
 {
-    __m512i q =
+    const __m512 table =
+        _mm512_setr_ps(-8, -7, -6, -5, -4, -3, -2, -1, 0, 1, 2, 3, 4, 5, 6, 7);
+    const __m512i q =
         _mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)(const void *)at));
-    q = high ? _mm512_srli_epi32(q, 4) : _mm512_and_si512(q, _mm512_set1_epi32(15));
-    return _mm512_cvtepi32_ps(_mm512_sub_epi32(q, _mm512_set1_epi32(8)));
+    *low = _mm512_permutexvar_ps(q, table);
+    *high = _mm512_permutexvar_ps(_mm512_srli_epi32(q, 4), table);
 }
 
 #define PACKED_KERNELS sti_packed_kernels_avx512

@@ -1,7 +1,8 @@
 /* The loops of panels_packed.h, included once by each vector instruction set's file
  * after its gemm_vec_*.h; the file defines PACKED_KERNELS (the table's name),
- * packed_bytes() (signed bytes as a vector) and packed_half() (low or high halves of
- * bytes, less 8). */
+ * packed_bytes() (signed bytes as a vector) and packed_halves() (low and high halves of
+ * bytes, less 8).
+ */
 #include "kernel/gemm/panels_packed.h"
 
 enum {
@@ -15,18 +16,40 @@ static inline void packed_fetch(const uint8_t *at)
     __builtin_prefetch((const void *)((uintptr_t)at + PACKED_AHEAD));
 }
 
-/* One step of k: acc [rows][PACKED_VECS] += x q. */
+/* acc += x w for every row, of the columns of vector v. */
 static inline __attribute__((always_inline)) void
-packed_step(int rows, const float *x, int64_t ldx, const uint8_t *q, int half, vec *acc)
+packed_add(int rows, const float *x, int64_t ldx, vec w, int v, vec *acc)
 {
-#pragma GCC unroll 8
-    for (int v = 0; v < PACKED_VECS; v++) {
-        const uint8_t *at = q + v * VEC_WIDTH;
-        const vec w = half < 0 ? packed_bytes(at) : packed_half(at, half);
 #pragma GCC unroll 4
-        for (int r = 0; r < rows; r++)
-            acc[r * PACKED_VECS + v] =
-                vec_fma(vec_splat(x[r * ldx]), w, acc[r * PACKED_VECS + v]);
+    for (int r = 0; r < rows; r++)
+        acc[r * PACKED_VECS + v] =
+            vec_fma(vec_splat(x[r * ldx]), w, acc[r * PACKED_VECS + v]);
+}
+
+/* A block of 32 steps of k. */
+static inline __attribute__((always_inline)) void
+packed_block8(int rows, const float *x, int64_t ldx, const uint8_t *q, vec *acc)
+{
+    for (int i = 0; i < STI_PACKED_BLOCK; i++, q += STI_PANEL_COLUMNS) {
+        packed_fetch(q);
+#pragma GCC unroll 8
+        for (int v = 0; v < PACKED_VECS; v++)
+            packed_add(rows, x + i, ldx, packed_bytes(q + v * VEC_WIDTH), v, acc);
+    }
+}
+
+static inline __attribute__((always_inline)) void
+packed_block4(int rows, const float *x, int64_t ldx, const uint8_t *q, vec *acc)
+{
+    for (int i = 0; i < STI_PACKED_BLOCK / 2; i++, q += STI_PANEL_COLUMNS) {
+        packed_fetch(q);
+#pragma GCC unroll 8
+        for (int v = 0; v < PACKED_VECS; v++) {
+            vec low, high;
+            packed_halves(q + v * VEC_WIDTH, &low, &high);
+            packed_add(rows, x + i, ldx, low, v, acc);
+            packed_add(rows, x + i + STI_PACKED_BLOCK / 2, ldx, high, v, acc);
+        }
     }
 }
 
@@ -42,12 +65,10 @@ packed_panel(int bits, int64_t blocks, int rows, const float *x, int64_t ldx,
         const uint8_t *q = panel + STI_PANEL_COLUMNS * sizeof(float);
         for (int i = 0; i < rows * PACKED_VECS; i++)
             part[i] = vec_zero();
-        for (int i = 0; i < STI_PACKED_BLOCK; i++) {
-            const int line = bits == 8 ? i : i % (STI_PACKED_BLOCK / 2);
-            packed_fetch(q + line * STI_PANEL_COLUMNS);
-            packed_step(rows, x + i, ldx, q + line * STI_PANEL_COLUMNS,
-                        bits == 8 ? -1 : i >= STI_PACKED_BLOCK / 2, part);
-        }
+        if (bits == 8)
+            packed_block8(rows, x, ldx, q, part);
+        else
+            packed_block4(rows, x, ldx, q, part);
         for (int i = 0; i < rows * PACKED_VECS; i++)
             sum[i] =
                 vec_fma(vec_load(scale + i % PACKED_VECS * VEC_WIDTH), part[i], sum[i]);

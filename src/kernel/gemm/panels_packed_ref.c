@@ -10,6 +10,22 @@ static float weight_of(int bits, const uint8_t *q, int i, int j)
     return (float)((i < STI_PACKED_BLOCK / 2 ? byte & 15 : byte >> 4) - 8);
 }
 
+/* Step o of a block: of 4 bits, those of one byte follow each other. */
+static int place_of(int bits, int o)
+{
+    return bits == 8 ? o : o / 2 + o % 2 * (STI_PACKED_BLOCK / 2);
+}
+
+static float block_sum(int bits, const float *x, const uint8_t *q, int j)
+{
+    float part = 0;
+    for (int o = 0; o < STI_PACKED_BLOCK; o++) {
+        const int i = place_of(bits, o);
+        part = fmaf(x[i], weight_of(bits, q, i, j), part);
+    }
+    return part;
+}
+
 static void panel_rows(int bits, int64_t blocks, int rows, const float *x, int64_t ldx,
                        const uint8_t *panel, float *y)
 {
@@ -19,13 +35,9 @@ static void panel_rows(int bits, int64_t blocks, int rows, const float *x, int64
             for (int64_t b = 0; b < blocks; b++) {
                 const uint8_t *block = panel + (size_t)b * sti_packed_block_bytes(bits);
                 const float *scale = (const float *)(const void *)block;
-                float part = 0;
-                for (int i = 0; i < STI_PACKED_BLOCK; i++)
-                    part =
-                        fmaf(x[r * ldx + b * STI_PACKED_BLOCK + i],
-                             weight_of(bits, block + STI_PANEL_COLUMNS * sizeof(float),
-                                       i, j),
-                             part);
+                const float part =
+                    block_sum(bits, x + r * ldx + b * STI_PACKED_BLOCK,
+                              block + STI_PANEL_COLUMNS * sizeof(float), j);
                 sum = fmaf(scale[j], part, sum);
             }
             y[r * STI_PANEL_COLUMNS + j] = sum;
