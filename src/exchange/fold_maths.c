@@ -263,13 +263,6 @@ static int64_t binary_word(binary_kind kind, int64_t a, int64_t b, bool as_c)
     }
 }
 
-stint_status sti_fold_refuse(const sti_fold *f, const char *why)
-{
-    return sti_fail(STINT_E_INPUT, "node '%.80s' (%s): %s",
-                    sti_shown(sti_exchange_node_name(f->node)), sti_shown(f->node->op),
-                    why);
-}
-
 static stint_status fold_pair(sti_fold *f, binary_kind kind,
                               const sti_exchange_tensor *a,
                               const sti_exchange_tensor *b, sti_exchange_tensor **out)

@@ -5,33 +5,6 @@
 #include "base/fail.h"
 #include "exchange/fold_rules.h"
 
-sti_walk sti_walk_of(const sti_exchange_tensor *t, int rank, const int64_t *dim)
-{
-    sti_walk w = {.rank = rank};
-    int64_t run = 1;
-    for (int i = rank - 1; i >= 0; i--) {
-        const int k = i - (rank - t->rank);
-        const int64_t own = k < 0 ? 1 : t->dim[k];
-        w.dim[i] = dim[i];
-        w.stride[i] = own == 1 ? 0 : run;
-        run *= own;
-    }
-    return w;
-}
-
-int64_t sti_walk_next(sti_walk *w)
-{
-    const int64_t here = w->position;
-    for (int k = w->rank - 1; k >= 0; k--) {
-        w->position += w->stride[k];
-        if (++w->at[k] < w->dim[k])
-            break;
-        w->position -= w->at[k] * w->stride[k];
-        w->at[k] = 0;
-    }
-    return here;
-}
-
 static void copy_element(const sti_exchange_tensor *x, int64_t from,
                          sti_exchange_tensor *y, int64_t to)
 {
@@ -494,22 +467,4 @@ stint_status sti_fold_trilu(sti_fold *f)
     }
     f->out[0] = y;
     return STINT_OK;
-}
-
-/* ---- the table ---- */
-
-sti_fold_fn *sti_fold_find(const char *op)
-{
-    static const struct {
-        const char *op;
-        sti_fold_fn *fold;
-    } rows[] = {
-#define STI_FOLD(op, name) {#op, sti_fold_##name},
-#include "exchange/fold_list.h"
-#undef STI_FOLD
-    };
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        if (strcmp(rows[i].op, op) == 0)
-            return rows[i].fold;
-    return NULL;
 }

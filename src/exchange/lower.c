@@ -3,8 +3,6 @@
 #include "exchange/lower.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "exchange/lower_priv.h"
@@ -29,19 +27,6 @@ static const lower_row *find_row(const sti_exchange_node *n)
         if (strcmp(lower_rows[i].op, n->op) == 0)
             return &lower_rows[i];
     return NULL;
-}
-
-stint_status sti_lower_refuse(const sti_lowering *l, stint_status status,
-                              const char *format, ...)
-{
-    char why[384];
-    va_list args;
-    va_start(args, format);
-    vsnprintf(why, sizeof why, format, args);
-    va_end(args);
-    return sti_fail(status, "%s: node '%.100s' (%s): %s", sti_shown(l->options->name),
-                    sti_shown(sti_exchange_node_name(l->node)), sti_shown(l->node->op),
-                    why);
 }
 
 /* ---- nodes that fail ---- */

@@ -6,16 +6,6 @@
 
 /* ---- along an axis ---- */
 
-/* x with ONNX's axis read at constant indices. */
-sti_lane_value sti_lane_taken(sti_lowering *l, const sti_lane_value *x, int axis,
-                              int64_t count, const int64_t *index)
-{
-    sti_lane_value y = *x;
-    const stint_value at = sti_lower_indices(l, count, index);
-    y.value = stint_take(l->graph, x->value, at, sti_lane_axis(x, axis));
-    return y;
-}
-
 stint_status sti_lower_gather(sti_lowering *l, const sti_exchange_node *n)
 {
     sti_lane_value x, index;

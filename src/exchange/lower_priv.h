@@ -118,6 +118,8 @@ stint_value sti_lower_constant(sti_lowering *l, const stint_shape *shape,
 stint_value sti_lower_scalar(sti_lowering *l, float value);
 stint_value sti_lower_indices(sti_lowering *l, int64_t count, const int64_t *index);
 
+/* An axis from -rank .. rank - 1, counted from 0; STINT_E_INPUT: there is none such. */
+stint_status sti_lower_axis_of(const sti_lowering *l, int64_t axis, int rank, int *out);
 /* The attribute "axis", counted from 0. */
 stint_status sti_lower_axis(const sti_lowering *l, const sti_exchange_node *n,
                             int64_t otherwise, int rank, int *out);
