@@ -132,9 +132,15 @@ static stint_status fold_known(sti_lowering *l, const sti_exchange_node *n, bool
         return STINT_OK; /* too large to be known: the run makes it */
     if (st != STINT_OK || !out[0])
         return st;
-    for (int i = 0; i < n->n_out && st == STINT_OK; i++)
+    for (int i = 0; i < n->n_out && st == STINT_OK; i++) {
+        l->fold_room -= out[i] ? out[i]->count : 0;
         if (n->out[i][0] && out[i])
             st = sti_lower_set_known(l, n->out[i], out[i]);
+    }
+    if (st == STINT_OK && l->fold_room < 0)
+        return sti_lower_refuse(l, STINT_E_INPUT,
+                                "constants come to more than 2^28 elements and 16 "
+                                "times those of the file");
     *done = true;
     return st;
 }
@@ -142,9 +148,10 @@ static stint_status fold_known(sti_lowering *l, const sti_exchange_node *n, bool
 static stint_status check_arity(const sti_lowering *l, const sti_exchange_node *n)
 {
     int min_in, max_in;
-    arity(n, &min_in, &max_in);
+    const lower_row *row = arity(n, &min_in, &max_in);
     bool fits = n->n_in >= min_in && n->n_in <= max_in && n->n_out >= 1;
-    for (int i = 0; fits && i < min_in && max_in < 65535; i++)
+    const int needed = row && max_in == 65535 ? n->n_in : min_in;
+    for (int i = 0; fits && i < needed; i++)
         fits = n->in[i][0] != '\0';
     return fits
                ? STINT_OK
@@ -507,6 +514,9 @@ stint_status sti_lower(const sti_exchange_graph *g, const sti_lower_options *opt
     l.kept->producer = g->producer;
     if ((st = check_shapes(&l, g)) != STINT_OK)
         return st;
+    l.fold_room = (int64_t)1 << 28;
+    for (int64_t i = 0; i < g->tensors; i++)
+        l.fold_room += 16 * g->tensor[i].count;
     const sti_exchange_graph tensors = {.tensor = g->tensor, .tensors = g->tensors};
     const sti_exchange_graph nodes = {.node = g->node, .nodes = g->nodes};
     if ((st = lower_nodes(&l, &tensors)) == STINT_OK &&

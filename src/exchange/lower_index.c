@@ -265,7 +265,7 @@ stint_status sti_lower_top_k(sti_lowering *l, const sti_exchange_node *n)
     const int type = x.type;
     x = sti_lane_f32(l, &x);
     const int64_t length = sti_lane_dim(l, &x, axis);
-    if (count < 1 || count > (double)length)
+    if (!(count >= 1.0 && count <= (double)length))
         return sti_lower_refuse(l, STINT_E_UNSUPPORTED, "%.0f of %" PRId64 " elements",
                                 count, length);
     const sti_lane_value rows = sti_lane_with_last(l, &x, axis);
@@ -296,7 +296,7 @@ stint_status sti_lower_cum_sum(sti_lowering *l, const sti_exchange_node *n)
     stint_status st = sti_lower_lane(l, n, 0, &x);
     if (st != STINT_OK || (st = sti_lower_number(l, n, 1, 0.0, &where)) != STINT_OK)
         return st;
-    const int axis = sti_known_axis((int64_t)where, x.rank);
+    const int axis = sti_known_axis(sti_known_whole(where), x.rank);
     if (axis < 0)
         return sti_lower_refuse(l, STINT_E_INPUT, "no such axis");
     const bool reverse = sti_exchange_attr_int(n, "reverse", 0) != 0,

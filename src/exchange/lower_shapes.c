@@ -233,9 +233,10 @@ static stint_status read_slice(sti_lowering *l, const sti_exchange_node *n,
         st = sti_lower_list(l, n, 3, "axes", &s->axes, &s->axis_count);
     if (st == STINT_OK)
         st = sti_lower_list(l, n, 4, "steps", &s->step, &s->steps);
-    if (st == STINT_OK && (s->count < 0 || s->count != s->ends ||
-                           (s->axis_count >= 0 && s->axis_count != s->count) ||
-                           (s->steps >= 0 && s->steps != s->count)))
+    if (st == STINT_OK &&
+        (s->count < 0 || s->count > STI_EXCHANGE_RANK || s->count != s->ends ||
+         (s->axis_count >= 0 && s->axis_count != s->count) ||
+         (s->steps >= 0 && s->steps != s->count)))
         return sti_lower_refuse(l, STINT_E_INPUT,
                                 "starts, ends, axes and steps differ in number");
     return st;
@@ -282,9 +283,9 @@ stint_status sti_lower_split(sti_lowering *l, const sti_exchange_node *n)
                                 count, n->n_out);
     for (int i = 0; i < n->n_out; i++) {
         int64_t part_length = lengths ? lengths[i] : each;
-        if (!lengths && begin + part_length > length)
+        if (!lengths && part_length > length - begin)
             part_length = length - begin;
-        if (part_length < 0 || begin + part_length > length)
+        if (part_length < 0 || part_length > length - begin)
             return sti_lower_refuse(l, STINT_E_INPUT,
                                     "parts that are longer than the axis, %" PRId64,
                                     length);

@@ -297,6 +297,20 @@ stint_status sti_lower_number(sti_lowering *l, const sti_exchange_node *n, int i
     return st;
 }
 
+stint_status sti_lower_choice(const sti_lowering *l, const sti_exchange_node *n,
+                              const char *name, const char *const *words,
+                              const char **out)
+{
+    const char *said = sti_exchange_attr_text(n, name, words[0]);
+    for (int i = 0; words[i]; i++)
+        if (strcmp(words[i], said) == 0) {
+            *out = words[i];
+            return STINT_OK;
+        }
+    return sti_lower_refuse(l, STINT_E_UNSUPPORTED, "%s '%.40s', which there is not",
+                            name, sti_shown(said));
+}
+
 stint_status sti_lower_axis_of(const sti_lowering *l, int64_t axis, int rank, int *out)
 {
     *out = sti_known_axis(axis, rank);

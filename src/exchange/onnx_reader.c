@@ -14,7 +14,7 @@ stint_status sti_onnx_damaged(const sti_onnx_reader *r, const char *what)
 stint_status sti_onnx_text(sti_onnx_reader *r, const sti_proto_field *field,
                            const char **text_out)
 {
-    if (field->kind != STI_PROTO_BYTES ||
+    if (field->kind != STI_PROTO_BYTES || field->n_bytes > STI_ONNX_TEXT_MOST ||
         (field->n_bytes && memchr(field->bytes, '\0', field->n_bytes)))
         return sti_onnx_damaged(r, "a name");
     char *text = sti_arena_alloc(r->arena, field->n_bytes + 1);
