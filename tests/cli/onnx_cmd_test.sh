@@ -63,6 +63,10 @@ says out "y [3, 6] f32:"
 run 0 import onnx constants.onnx --out constants.st
 run 0 run constants.st --input x=constants.x.npy --out constants.npz -q
 same constants.npz constants.want.npz
+run 0 import onnx alone.onnx --out alone.st
+run 0 run alone.st
+run 2 run alone.st --input x=constants.x.npy
+says err "no inputs"
 
 # ---- memory
 run 0 plan conv.st --json

@@ -200,6 +200,13 @@ def hostile():
     m.output("y")
     m.write("hostile/pads.onnx")
     m = Model()
+    m.input("x", 1, [3])
+    m.tensor("t", draw(2, 2, 3, 4))
+    m.node("MatMul", ["x", "t"], ["p"])
+    m.node("MatMul", ["p", "x"], ["y"])
+    m.output("y")
+    m.write("hostile/vector.onnx")
+    m = Model()
     m.tensor("t", a, external=("little.bin", 0))
     m.node("Relu", ["t"], ["y"])
     m.output("y")
@@ -222,6 +229,15 @@ def constants():
     x = draw(2)
     np.save("constants.x.npy", x)
     np.savez("constants.want.npz", y=a.astype(np.float64) @ b, z=np.maximum(x, 0))
+
+
+def alone():
+    """A network without inputs."""
+    m = Model()
+    m.tensor("t", draw(2, 3))
+    m.node("Relu", ["t"], ["y"])
+    m.output("y")
+    m.write("alone.onnx")
 
 
 def bad():
@@ -297,5 +313,6 @@ if __name__ == "__main__":
     attention()
     types()
     constants()
+    alone()
     bad()
     sys.exit(0)
