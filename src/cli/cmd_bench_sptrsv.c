@@ -128,7 +128,8 @@ static double bandwidth_share(const bench *b, double seconds)
     const double n = (double)b->market.a.rows;
     const double below = ((double)b->market.a.start[b->market.a.rows] - n) /
                          (b->market.symmetry == STI_MARKET_GENERAL ? 1 : 2);
-    return (12 * below + 24 * n) / seconds / sti_trsv_costs_host(false)->far_bytes_per_s;
+    return (12 * below + 24 * n) / seconds /
+           sti_trsv_costs_host(false)->far_bytes_per_s;
 }
 
 static stint_status report(bench *b, const char *name)

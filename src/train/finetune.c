@@ -11,7 +11,7 @@
 #include "train/moments.h"
 #include "train/plan_refusal.h"
 #include "train/recipe_view.h"
-#include "train/sparse.h"
+#include "train/sparse_search.h"
 #include "train/what_fits.h"
 
 /* ---- what is trained ---- */

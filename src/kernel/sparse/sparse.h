@@ -85,10 +85,6 @@ typedef struct sti_sparse_kernels {
     /* y = A x of rows [first, end). */
     void (*product)(const int64_t *start, const int32_t *column, const void *value,
                     int64_t first, int64_t end, const void *x, void *y);
-    /* The same of blocks, x and y [., block]. */
-    void (*product_block)(const int64_t *start, const int32_t *column,
-                          const void *value, int64_t first, int64_t end, const void *x,
-                          void *y);
 } sti_sparse_kernels;
 
 /* The loops of doubles and those of floats, for the instruction set in use. */

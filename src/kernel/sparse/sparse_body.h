@@ -251,21 +251,6 @@ static void NAME(product)(const int64_t *start, const int32_t *restrict column,
     }
 }
 
-static void NAME(product_block)(const int64_t *start, const int32_t *column,
-                                const void *value_any, int64_t first, int64_t end,
-                                const void *x_any, void *y_any)
-{
-    const REAL *value = value_any, *x = x_any;
-    for (int64_t i = first; i < end; i++) {
-        VEC sum[BLOCK_VECTORS];
-        for (int v = 0; v < BLOCK_VECTORS; v++)
-            sum[v] = VEC_OP(all)(0);
-        for (int64_t e = start[i]; e < start[i + 1]; e++)
-            NAME(block_add)(sum, value[e], x + (int64_t)column[e] * BLOCK);
-        NAME(block_store)((REAL *)y_any + i * BLOCK, sum);
-    }
-}
-
 const sti_sparse_kernels TABLE = {
     .rows = NAME(rows),
     .groups = NAME(groups),
@@ -275,6 +260,5 @@ const sti_sparse_kernels TABLE = {
     .push = NAME(push),
     .panels = NAME(panels),
     .product = NAME(product),
-    .product_block = NAME(product_block),
 };
 #undef BLOCK_VECTORS

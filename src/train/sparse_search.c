@@ -1,4 +1,4 @@
-#include "train/sparse.h"
+#include "train/sparse_search.h"
 
 #include <math.h>
 #include <string.h>

@@ -5,8 +5,8 @@
  * The ladder does not depend on the budget asked for, and of its schemes the one of
  * most gain that fits is taken: so less budget never gets more gain. Everything is
  * planned for one lane and two threads, so that -j never changes a scheme. */
-#ifndef STI_TRAIN_SPARSE_H
-#define STI_TRAIN_SPARSE_H
+#ifndef STI_TRAIN_SPARSE_SEARCH_H
+#define STI_TRAIN_SPARSE_SEARCH_H
 
 #include "train/gains.h"
 
