@@ -1,5 +1,6 @@
 #include "infer/sampler.h"
 
+#include <float.h>
 #include <inttypes.h>
 #include <math.h>
 
@@ -287,7 +288,8 @@ stint_status sti_sampler_draw(sti_sampler *s, const float *logits, int64_t i,
                         "damaged or too large",
                         i);
     *token_out = (int32_t)best;
-    if (s->desc.temperature == 0)
+    /* What float32 takes for 0 would divide 0 by 0. */
+    if (s->desc.temperature < (double)FLT_MIN)
         return STINT_OK;
     const bool ordered = needs_order(&s->desc, s->vocabulary);
     if (ordered) {
