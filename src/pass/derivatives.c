@@ -293,8 +293,14 @@ stint_status sti_pass_derivatives(stint_graph *graph, stint_value points, stint_
         return STINT_E_MEMORY;
     for (int64_t i = 0; i < list->count; i++)
         r.gradient[i] = -1;
-    for (int64_t i = 0; i < list->count && st == STINT_OK; i++)
+    for (int64_t i = 0; i < list->count && st == STINT_OK; i++) {
         st = reverse_row(&r, i);
+        if (st == STINT_OK && sti_graph_node_count(graph) > STI_DERIVATIVES_NODES)
+            st = sti_fail(STINT_E_USAGE,
+                          "derivatives of order %d by reverse over reverse take more "
+                          "than %d nodes; ask for a lower order, or for jets",
+                          list->row[i].order, STI_DERIVATIVES_NODES);
+    }
     sti_free(r.gradient);
     return st;
 }

@@ -54,6 +54,10 @@ typedef struct sti_column {
     float factor;
 } sti_column;
 
+/* Reverse over reverse grows exponentially with the order; what builds more nodes is
+ * refused (STINT_E_USAGE), since passes over it would take minutes. */
+enum { STI_DERIVATIVES_NODES = 100000 };
+
 /* points [n, coordinates] an input, y [n, outputs] what was built of it; columns_out
  * [list->count]. Values become FETCH outputs of the graph. STINT_E_UNSUPPORTED names an
  * operator without a rule, or one that mixes points. */
