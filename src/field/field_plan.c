@@ -16,6 +16,10 @@
 
 enum { TILE_MOST = 256 };
 
+/* Nodes of reverse over reverse that are built to be compared with jets: with more it
+ * is not the cheaper way, and the graph would take more memory than the run. */
+enum { NODES_MAX = 6000 };
+
 /* ---- names ---- */
 
 static char *column_name(const sti_field_names *names, const sti_derivative *row)
@@ -76,7 +80,7 @@ static void say_why(const stint_field_ask *ask, stint_field_plan_result *plan)
         snprintf(plan->why, sizeof plan->why,
                  "%" PRId64 " coefficients a value take %.3g multiply-adds a point, "
                  "reverse over reverse more than %d nodes",
-                 plan->coefficients, j, STI_DERIVATIVES_NODES);
+                 plan->coefficients, j, NODES_MAX);
     else if (plan->by == STINT_FIELD_JETS)
         snprintf(plan->why, sizeof plan->why,
                  "%" PRId64 " coefficients a value take %.3g multiply-adds a point, "
@@ -94,8 +98,10 @@ static stint_status count_reverse(const stint_model_file *model,
                                   const stint_field_ask *ask, bool counts,
                                   sti_field_choice *c, sti_field_net *reverse)
 {
+    c->list.nodes_max = ask->way == STINT_FIELD_REVERSE ? 0 : NODES_MAX;
     const stint_status st =
         sti_field_net_build(model, &c->list, false, 1, counts, reverse);
+    c->list.nodes_max = 0;
     const bool too_large = st == STINT_E_USAGE && ask->way != STINT_FIELD_REVERSE;
     c->plan.reverse_multiply_adds =
         too_large ? (double)INFINITY : reverse->multiply_adds;

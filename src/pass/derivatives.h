@@ -23,6 +23,7 @@ typedef struct sti_derivative_list {
     int64_t count;
     int outputs, coordinates, order;
     bool laplacian;
+    int64_t nodes_max; /* of reverse over reverse; 0: STI_DERIVATIVES_NODES */
 } sti_derivative_list;
 
 /* Lists in breadth-first order. distinct: each mixed derivative once. all: one for
