@@ -59,7 +59,15 @@ class TextModelDesc(Structure):
                 ("head", c_int), ("head_size", c_int64), ("qkv_bias", c_bool),
                 ("proj_bias", c_bool), ("mlp_bias", c_bool), ("qk_norm", c_bool),
                 ("window", c_int64), ("window_from", c_int64),
-                ("rotary_scaling", RotaryScaling)]
+                ("rotary_scaling", RotaryScaling), ("positions", c_int64)]
+
+
+class FieldDesc(Structure):
+    """stint_field_desc (model.h)"""
+    _fields_ = [("coordinates", c_int64), ("outputs", c_int64), ("width", c_int64),
+                ("depth", c_int64), ("omega", c_float), ("omega_hidden", c_float),
+                ("activation", c_int), ("features", c_int64),
+                ("feature_scale", c_float), ("skip", c_bool)]
 
 
 class TokenizerInfo(Structure):
@@ -76,7 +84,7 @@ class ModelFacts(Structure):
                 ("tensors", c_int64), ("recipe", c_char_p), ("step", c_int64),
                 ("test_accuracy", c_double), ("test_loss", c_double),
                 ("context", c_int64), ("text", TextModelDesc),
-                ("weights_sha256", c_char * 65)]
+                ("field", FieldDesc), ("weights_sha256", c_char * 65)]
 
 
 class TextModelFacts(Structure):
@@ -194,7 +202,8 @@ class PlanResult(Structure):
                 ("threads", c_int), ("lanes", c_int), ("batch", c_int64),
                 ("shards", c_int64), ("parameters", c_int64),
                 ("forward_flop", c_double), ("context", c_int64),
-                ("smallest_bytes", c_size_t), ("slowdown", c_double),
+                ("of_field", c_bool), ("smallest_bytes", c_size_t),
+                ("slowdown", c_double),
                 ("tensors", POINTER(PlanTensor)), ("tensor_count", c_int),
                 ("peak_at", c_char * 96), ("peak_at_bytes", c_size_t),
                 ("batch_that_fits", c_int64), ("shards_that_fit", c_int64),
@@ -228,6 +237,7 @@ class TrainResult(Structure):
                 ("test_accuracy", c_double), ("balanced_accuracy", c_double),
                 ("lowest_recall", c_double), ("lowest_class", c_char * 256),
                 ("images_per_s", c_double), ("tokens_per_s", c_double),
+                ("psnr", c_double), ("relative_l2", c_double),
                 ("bits_per_byte", c_double), ("seconds", c_double),
                 ("planned_peak_bytes", c_size_t), ("peak_rss_bytes", c_size_t),
                 ("weights_sha256", c_char * 65), ("seed", c_uint64),

@@ -7,6 +7,7 @@
 
 #include "base/cpu.h"
 #include "base/fail.h"
+#include "base/file.h"
 #include "base/npy.h"
 #include "base/progress.h"
 #include "base/units.h"
@@ -276,4 +277,22 @@ stint_status sti_cli_embed_run(sti_cli_call *call, int threads, size_t memory_by
     sti_json_end_array(&p.json);
     sti_json_end_object(&p.json);
     return sti_cli_answer(call, &p.text);
+}
+
+stint_status sti_cli_embed_check_out(sti_cli_call *call, const char *model,
+                                     const char *out)
+{
+    const char *file = sti_cli_model_path(call, model);
+    const char *folder = file ? sti_path_folder(call->arena, file) : NULL;
+    const char *table =
+        folder ? sti_path_join(call->arena, folder, "embeddings") : NULL;
+    const char *beside = sti_path_folder(call->arena, out);
+    if (!table || !beside)
+        return STINT_E_MEMORY;
+    if (sti_path_is_same(table, beside))
+        return sti_fail(STINT_E_USAGE,
+                        "%s would lie among the files of the model's table; name "
+                        "another folder",
+                        out);
+    return sti_cli_check_out(file, out);
 }

@@ -6,11 +6,13 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/control_group.h"
 #include "base/fail.h"
 #include "base/file.h"
 #include "base/npy.h"
 #include "base/team.h"
 #include "base/units.h"
+#include "solve/trsv_cost.h"
 
 static const char *const libraries[] = {"ld-", "libc.", "libm.", NULL};
 
@@ -74,6 +76,9 @@ static void add_parts(const sti_solve_task *t, bool least, sti_account *account)
         sti_account_add(account, "doubles", "of the residual",
                         2 * count * sizeof(double));
     sti_system_account(&t->desc, &t->choice, least, account);
+    if (!least && t->args->memory_bytes == 0) /* else nothing is measured */
+        sti_account_add(account, "costs", "of this host, where they are measured",
+                        sti_trsv_costs_bytes());
     sti_account_raise(account, "reading", "entries of the file as they came",
                       t->read_peak_bytes);
     sti_account_add_process(account, &(sti_account_process){.libraries = libraries},
@@ -90,7 +95,8 @@ stint_status sti_solve_make_plan(sti_solve_task *t)
     add_parts(t, false, &t->account);
     t->least_bytes = least.total_bytes;
     if (budget == 0)
-        return STINT_OK;
+        return sti_memory_limit_check(t->least_bytes, "the solve",
+                                      "a system of fewer rows or sides");
     const bool fits = t->account.total_bytes <= budget;
     if (!fits)
         t->account = least;

@@ -260,11 +260,19 @@ static stint_status eval_clicks(sti_cli_call *call)
     static const stint_embed_split splits[] = {STINT_EMBED_TRAIN, STINT_EMBED_TEST,
                                                STINT_EMBED_ALL};
     const sti_eval_args *args = call->args;
-    return sti_cli_embed_eval(call,
-                              &(stint_embed_eval_desc){.data = args->data,
-                                                       .split = splits[args->split],
-                                                       .threads = (int)args->threads},
-                              args->scores);
+    stint_status st;
+    if (args->scores) {
+        STI_TRY(sti_path_check_file(args->scores));
+        STI_TRY(sti_cli_check_out(args->data ? args->data : "", args->scores));
+        STI_TRY(sti_cli_embed_check_out(call, call->operands[0], args->scores));
+    }
+    st = sti_cli_embed_eval(call,
+                            &(stint_embed_eval_desc){.data = args->data,
+                                                     .split = splits[args->split],
+                                                     .threads = (int)args->threads},
+                            args->scores);
+out:
+    return st;
 }
 
 static stint_status eval_run(sti_cli_call *call)

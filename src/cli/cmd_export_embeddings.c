@@ -1,6 +1,6 @@
 /* stint export embeddings: the rows of a recommendation model with their ids. */
 #include "base/fail.h"
-#include "cli/cli.h"
+#include "cli/cli_embed.h"
 
 typedef struct export_embeddings_args {
     const char *out;
@@ -27,7 +27,7 @@ static stint_status export_run(sti_cli_call *call)
     stint_status st;
     if (!args->out)
         return sti_fail(STINT_E_USAGE, "say where the file goes: --out FILE");
-    STI_TRY(sti_cli_check_out(sti_cli_model_path(call, call->operands[0]), args->out));
+    STI_TRY(sti_cli_embed_check_out(call, call->operands[0], args->out));
     STI_TRY(stint_embed_export(call->operands[0], args->out));
     sti_text_add(&text, args->out);
     st = sti_cli_answer_text(call, "out", &text);

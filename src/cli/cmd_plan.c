@@ -14,6 +14,7 @@
 #include "cli/cli_plan.h"
 #include "cli/cli_play.h"
 #include "cli/cli_stock.h"
+#include "data/data_section.h"
 #include "net/wire.h"
 #include "train/plan_refusal.h"
 #include "train/run_section.h"
@@ -433,6 +434,9 @@ static stint_status plan_run(sti_cli_call *call)
                               : sti_cli_check_out(call->operands[0], args->svg);
     if (status == STINT_OK)
         status = stint_recipe_check(call->recipe);
+    const char *data = sti_data_section_of(call->recipe)->path;
+    if (status == STINT_OK && args->svg && data)
+        status = sti_cli_check_out(data, args->svg);
     if (status == STINT_OK && stint_embed_wanted(call->recipe))
         return sti_cli_embed_plan(call, args->svg);
     if (status == STINT_OK && stint_play_wanted(call->recipe))

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/control_group.h"
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/number.h"
@@ -55,7 +56,10 @@ static size_t peak_bytes(const source *s, const sti_market_head *head)
 static stint_status check_limit(const source *s, size_t bytes)
 {
     const sti_market_desc *d = s->desc;
-    if (d->limit_bytes == 0 || bytes <= d->limit_bytes)
+    if (d->limit_bytes == 0)
+        return sti_memory_limit_check(bytes + d->beside_bytes, d->path,
+                                      "a matrix of fewer rows and entries");
+    if (bytes <= d->limit_bytes)
         return STINT_OK;
     return sti_fail(STINT_E_BUDGET,
                     "%s takes %s while it is read; with what the process takes beside "

@@ -40,9 +40,9 @@ extern const char *const sti_market_field_names[STI_MARKET_FIELDS];
 /* Zero means "choose for me"; path is required. */
 typedef struct sti_market_desc {
     const char *path;
-    bool sum;            /* entries at one place are added up, not refused */
-    int threads;         /* 0: 1 */
-    size_t limit_bytes;  /* the matrix and what reading it takes; 0: no limit */
+    bool sum;           /* entries at one place are added up, not refused */
+    int threads;        /* 0: 1 */
+    size_t limit_bytes; /* the matrix and what reading it takes; 0: what the host has */
     size_t beside_bytes; /* for messages: what the process takes beside them */
 } sti_market_desc;
 

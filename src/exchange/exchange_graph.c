@@ -133,23 +133,25 @@ const char *sti_exchange_attr_text(const sti_exchange_node *node, const char *na
     return a && a->kind == STI_EXCHANGE_TEXT ? a->text : otherwise;
 }
 
+/* Enough for any tensor; sums of as many lengths as a node has operands, and bytes,
+ * stay within 64 bits. */
+#define MOST_ELEMENTS ((int64_t)1 << 44)
+
 bool sti_exchange_count(int rank, const int64_t *dim, int64_t *count_out)
 {
-    int64_t count = 1;
+    int64_t product = 1;
+    bool empty = false;
     for (int i = 0; i < rank; i++) {
         if (dim[i] < 0)
             return false;
-        if (dim[i] == 0) {
-            *count_out = 0;
-            return true;
-        }
-    }
-    for (int i = 0; i < rank; i++) {
-        if (dim[i] > (INT64_MAX / 64) / count)
+        empty = empty || dim[i] == 0;
+        if (dim[i] == 0)
+            continue;
+        if (dim[i] > MOST_ELEMENTS / product)
             return false;
-        count *= dim[i];
+        product *= dim[i];
     }
-    *count_out = count;
+    *count_out = empty ? 0 : product;
     return true;
 }
 

@@ -137,7 +137,9 @@ float sti_exchange_attr_float(const sti_exchange_node *node, const char *name,
 const char *sti_exchange_attr_text(const sti_exchange_node *node, const char *name,
                                    const char *otherwise);
 
-/* Product of dim [rank] with 0 for an empty tensor; false: too many. */
+/* Product of dim [rank], 0 for an empty tensor; false: a length is negative, or those
+ * that are not 0 have a product beyond 2^44. So products of a tensor's lengths never
+ * overflow. */
 bool sti_exchange_count(int rank, const int64_t *dim, int64_t *count_out);
 /* "[1, 3, 224, 224]" into text. */
 void sti_exchange_shape_text(int rank, const int64_t *dim, sti_text *text);

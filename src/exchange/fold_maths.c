@@ -263,13 +263,6 @@ static int64_t binary_word(binary_kind kind, int64_t a, int64_t b, bool as_c)
     }
 }
 
-stint_status sti_fold_refuse(const sti_fold *f, const char *why)
-{
-    return sti_fail(STINT_E_INPUT, "node '%.80s' (%s): %s",
-                    sti_shown(sti_exchange_node_name(f->node)), sti_shown(f->node->op),
-                    why);
-}
-
 static stint_status fold_pair(sti_fold *f, binary_kind kind,
                               const sti_exchange_tensor *a,
                               const sti_exchange_tensor *b, sti_exchange_tensor **out)
@@ -294,7 +287,7 @@ static stint_status fold_pair(sti_fold *f, binary_kind kind,
             sti_known_floats(y)[i] = fv;
         else
             sti_known_words(y)[i] =
-                floats ? (int64_t)fv
+                floats ? sti_known_whole((double)fv)
                        : binary_word(kind, a->words[ia], b->words[ib], as_c);
     }
     *out = y;
@@ -331,12 +324,16 @@ BINARY(xor, XOR)
 static stint_status fold_many(sti_fold *f, binary_kind kind)
 {
     const sti_exchange_tensor *y = f->in[0];
+    int64_t made = 0;
     for (int i = 1; i < f->node->n_in; i++) {
         sti_exchange_tensor *next = NULL;
         const stint_status st = fold_pair(f, kind, y, f->in[i], &next);
         if (st != STINT_OK)
             return st;
         y = next;
+        made += y->count;
+        if (made > 2 * STI_KNOWN_MAX)
+            return STINT_E_UNSUPPORTED;
     }
     f->out[0] = sti_known_view(f->arena, y, y->rank, y->dim);
     return f->out[0] ? STINT_OK : STINT_E_MEMORY;
@@ -398,17 +395,35 @@ static double join(reduce_kind kind, double a, double b)
     }
 }
 
+/* Do the axes, of operand 1 or the attribute, come to all that there are? */
+static bool over_all(const sti_fold *f)
+{
+    const sti_exchange_attr *a = sti_exchange_attr_find(f->node, "axes");
+    const int rank = f->in[0]->rank;
+    const int64_t *axes = NULL;
+    int64_t count = 0;
+    unsigned seen = 0;
+    if (f->node->n_in > 1 && f->in[1])
+        axes = sti_known_list(f->in[1], &count);
+    else if (a && a->kind == STI_EXCHANGE_INTS)
+        axes = a->ints, count = a->count;
+    else
+        return true;
+    for (int64_t i = 0; i < count; i++) {
+        const int axis = sti_known_axis(axes[i], rank);
+        if (axis < 0)
+            return false;
+        seen |= 1u << axis;
+    }
+    return count >= 0 && seen == (1u << rank) - 1;
+}
+
 /* Over all elements, which is what shape arithmetic has; others are left to the run. */
 static stint_status fold_reduce(sti_fold *f, reduce_kind kind)
 {
     const sti_exchange_tensor *x = f->in[0];
-    int64_t axes = x->rank, dim[STI_EXCHANGE_RANK] = {1, 1, 1, 1, 1, 1, 1, 1};
-    const sti_exchange_attr *list = sti_exchange_attr_find(f->node, "axes");
-    if (list && list->kind == STI_EXCHANGE_INTS)
-        axes = list->count;
-    if (f->node->n_in > 1 && f->in[1])
-        axes = f->in[1]->count;
-    if (axes != x->rank || x->count < 1)
+    int64_t dim[STI_EXCHANGE_RANK] = {1, 1, 1, 1, 1, 1, 1, 1};
+    if (!over_all(f) || x->count < 1)
         return STINT_OK;
     const bool keep = sti_exchange_attr_int(f->node, "keepdims", 1) != 0;
     sti_exchange_tensor *y = sti_known_make(f->arena, x->type, keep ? x->rank : 0, dim);
@@ -422,7 +437,7 @@ static stint_status fold_reduce(sti_fold *f, reduce_kind kind)
     if (y->floats)
         sti_known_floats(y)[0] = (float)all;
     else
-        sti_known_words(y)[0] = (int64_t)all;
+        sti_known_words(y)[0] = sti_known_whole(all);
     f->out[0] = y;
     return STINT_OK;
 }

@@ -5,33 +5,6 @@
 #include "base/fail.h"
 #include "exchange/fold_rules.h"
 
-sti_walk sti_walk_of(const sti_exchange_tensor *t, int rank, const int64_t *dim)
-{
-    sti_walk w = {.rank = rank};
-    int64_t run = 1;
-    for (int i = rank - 1; i >= 0; i--) {
-        const int k = i - (rank - t->rank);
-        const int64_t own = k < 0 ? 1 : t->dim[k];
-        w.dim[i] = dim[i];
-        w.stride[i] = own == 1 ? 0 : run;
-        run *= own;
-    }
-    return w;
-}
-
-int64_t sti_walk_next(sti_walk *w)
-{
-    const int64_t here = w->position;
-    for (int k = w->rank - 1; k >= 0; k--) {
-        w->position += w->stride[k];
-        if (++w->at[k] < w->dim[k])
-            break;
-        w->position -= w->at[k] * w->stride[k];
-        w->at[k] = 0;
-    }
-    return here;
-}
-
 static void copy_element(const sti_exchange_tensor *x, int64_t from,
                          sti_exchange_tensor *y, int64_t to)
 {
@@ -47,14 +20,21 @@ static stint_status view(sti_fold *f, int rank, const int64_t *dim)
     return f->out[0] ? STINT_OK : STINT_E_MEMORY;
 }
 
-/* Integers of input i, else of the attribute; NULL with *count -1: neither is there. */
+/* What list_of counts where there is no list, and where there is none of whole numbers.
+ */
+enum { NO_LIST = -1, BAD_LIST = -2 };
+
+/* Integers of input i, else of the attribute; NULL with *count NO_LIST or BAD_LIST. */
 static const int64_t *list_of(const sti_fold *f, int i, const char *name,
                               int64_t *count)
 {
     const sti_exchange_attr *a = sti_exchange_attr_find(f->node, name);
-    *count = -1;
-    if (f->node->n_in > i && f->in[i])
-        return sti_known_list(f->in[i], count);
+    *count = NO_LIST;
+    if (f->node->n_in > i && f->in[i]) {
+        const int64_t *list = sti_known_list(f->in[i], count);
+        *count = *count < 0 ? BAD_LIST : *count;
+        return list;
+    }
     if (a && a->kind == STI_EXCHANGE_INTS) {
         *count = a->count;
         return a->ints;
@@ -116,7 +96,7 @@ stint_status sti_fold_constant_of_shape(sti_fold *f)
         a && a->kind == STI_EXCHANGE_TENSOR ? a->tensor : NULL;
     int64_t rank;
     const int64_t *dim = sti_known_list(f->in[0], &rank);
-    if ((!dim && f->in[0]->count > 0) || rank > STI_EXCHANGE_RANK)
+    if (rank < 0 || rank > STI_EXCHANGE_RANK)
         return sti_fold_refuse(f, "its shape is no list of at most 8 whole numbers");
     sti_exchange_tensor *y =
         sti_known_make(f->arena, v ? v->type : STI_EXCHANGE_F32, (int)rank, dim);
@@ -130,9 +110,12 @@ stint_status sti_fold_constant_of_shape(sti_fold *f)
 
 stint_status sti_fold_range(sti_fold *f)
 {
-    const sti_exchange_tensor *a = f->in[0];
+    const sti_exchange_tensor *a = f->in[0], *by = f->in[2];
+    if (a->count != 1 || f->in[1]->count != 1 || by->count != 1 ||
+        !a->words != !by->words)
+        return sti_fold_refuse(f, "wants three numbers of one type");
     const double begin = sti_known_number(a, 0), end = sti_known_number(f->in[1], 0),
-                 step = sti_known_number(f->in[2], 0);
+                 step = sti_known_number(by, 0);
     const double wide = step != 0.0 ? ceil((end - begin) / step) : 0.0;
     if (!(wide < (double)STI_KNOWN_MAX))
         return sti_fold_refuse(f, "a range that does not end");
@@ -144,7 +127,8 @@ stint_status sti_fold_range(sti_fold *f)
         if (y->floats)
             sti_known_floats(y)[i] = (float)(begin + (double)i * step);
         else
-            sti_known_words(y)[i] = a->words[0] + i * f->in[2]->words[0];
+            sti_known_words(y)[i] =
+                (int64_t)((uint64_t)a->words[0] + (uint64_t)i * (uint64_t)by->words[0]);
     f->out[0] = y;
     return STINT_OK;
 }
@@ -220,6 +204,8 @@ stint_status sti_fold_squeeze(sti_fold *f)
     const int64_t *axes = list_of(f, 1, "axes", &count);
     unsigned gone = 0;
     int rank = 0;
+    if (count == BAD_LIST)
+        return sti_fold_refuse(f, "its axes are no list of whole numbers");
     for (int64_t i = 0; i < count; i++) {
         const int axis = sti_known_axis(axes[i], x->rank);
         if (axis < 0 || x->dim[axis] != 1)
@@ -260,7 +246,7 @@ stint_status sti_fold_expand(sti_fold *f)
     int rank;
     int64_t count, dim[STI_EXCHANGE_RANK];
     const int64_t *want = sti_known_list(f->in[1], &count);
-    if ((!want && f->in[1]->count > 0) || count > STI_EXCHANGE_RANK ||
+    if (count < 0 || count > STI_EXCHANGE_RANK ||
         !sti_known_broadcast(x->rank, x->dim, (int)count, want, &rank, dim))
         return sti_fold_refuse(f, "its shape does not go with the operand's");
     sti_exchange_tensor *y = sti_known_make(f->arena, x->type, rank, dim);
@@ -278,10 +264,10 @@ stint_status sti_fold_tile(sti_fold *f)
     const sti_exchange_tensor *x = f->in[0];
     int64_t count, dim[STI_EXCHANGE_RANK];
     const int64_t *repeats = sti_known_list(f->in[1], &count);
-    if (count != x->rank || (!repeats && count > 0))
+    if (count != x->rank)
         return sti_fold_refuse(f, "not one number of repeats an axis");
     for (int i = 0; i < x->rank; i++) {
-        if (repeats[i] < 0 || repeats[i] > STI_KNOWN_MAX)
+        if (repeats[i] < 0 || (x->dim[i] > 0 && repeats[i] > STI_KNOWN_MAX / x->dim[i]))
             return sti_fold_refuse(f, "a number of repeats that cannot be");
         dim[i] = x->dim[i] * repeats[i];
     }
@@ -308,9 +294,11 @@ stint_status sti_fold_transpose(sti_fold *f)
     int8_t order[STI_EXCHANGE_RANK] = {0};
     int64_t dim[STI_EXCHANGE_RANK];
     unsigned seen = 0;
+    if (a && (a->kind != STI_EXCHANGE_INTS || a->count != x->rank))
+        return sti_fold_refuse(f, "perm is no order of the axes");
     for (int i = 0; i < x->rank; i++) {
-        const int64_t axis = a && a->count == x->rank ? a->ints[i] : x->rank - 1 - i;
-        if (axis < 0 || axis >= x->rank || (a && a->count != x->rank))
+        const int64_t axis = a ? a->ints[i] : x->rank - 1 - i;
+        if (axis < 0 || axis >= x->rank)
             return sti_fold_refuse(f, "perm is no order of the axes");
         order[i] = (int8_t)axis;
         dim[i] = x->dim[axis];
@@ -355,22 +343,24 @@ stint_status sti_fold_concat(sti_fold *f)
         for (int k = 0; k < x->rank; k++)
             if (f->in[i]->rank != x->rank || (k != axis && f->in[i]->dim[k] != dim[k]))
                 return sti_fold_refuse(f, "operands that do not go together");
+        if (!f->in[i]->floats != !x->floats)
+            return sti_fold_refuse(f, "operands of several types");
         dim[axis] += f->in[i]->dim[axis];
     }
     sti_exchange_tensor *y = sti_known_make(f->arena, x->type, x->rank, dim);
     if (!y)
         return STINT_E_UNSUPPORTED;
+    f->out[0] = y;
+    if (y->count == 0)
+        return STINT_OK;
     around(y, axis, &outer, &inner);
     for (int i = 0; i < f->node->n_in; i++) {
         const int64_t run = f->in[i]->dim[axis] * inner;
-        if (!f->in[i]->floats != !x->floats)
-            return sti_fold_refuse(f, "operands of several types");
         for (int64_t o = 0; o < outer; o++)
             for (int64_t k = 0; k < run; k++)
                 copy_element(f->in[i], o * run + k, y, o * dim[axis] * inner + at + k);
         at += run;
     }
-    f->out[0] = y;
     return STINT_OK;
 }
 
@@ -391,6 +381,9 @@ stint_status sti_fold_gather(sti_fold *f)
     sti_exchange_tensor *y = sti_known_make(f->arena, x->type, rank, dim);
     if (!y)
         return STINT_E_UNSUPPORTED;
+    f->out[0] = y;
+    if (y->count == 0)
+        return STINT_OK;
     around(x, axis, &outer, &inner);
     for (int64_t o = 0; o < outer; o++)
         for (int64_t i = 0; i < index->count; i++) {
@@ -402,7 +395,6 @@ stint_status sti_fold_gather(sti_fold *f)
                 copy_element(x, (o * length + at) * inner + k, y,
                              (o * index->count + i) * inner + k);
         }
-    f->out[0] = y;
     return STINT_OK;
 }
 
@@ -416,13 +408,15 @@ static stint_status slice_axis(sti_fold *f, const sti_exchange_tensor *x, int ax
     sti_exchange_tensor *y = sti_known_make(f->arena, x->type, x->rank, dim);
     if (!y)
         return STINT_E_UNSUPPORTED;
+    *out = y;
+    if (y->count == 0)
+        return STINT_OK;
     around(x, axis, &outer, &inner);
     for (int64_t o = 0; o < outer; o++)
         for (int64_t i = 0; i < count; i++)
             for (int64_t k = 0; k < inner; k++)
                 copy_element(x, (o * x->dim[axis] + begin + i * step) * inner + k, y,
                              (o * count + i) * inner + k);
-    *out = y;
     return STINT_OK;
 }
 
@@ -435,7 +429,8 @@ stint_status sti_fold_slice(sti_fold *f)
     const int64_t *step = list_of(f, 4, "steps", &steps);
     const sti_exchange_tensor *x = f->in[0];
     sti_exchange_tensor *y = NULL;
-    if (n < 0 || n != ends || (count >= 0 && count != n) || (steps >= 0 && steps != n))
+    if (n < 0 || n != ends || (count != NO_LIST && count != n) ||
+        (steps != NO_LIST && steps != n) || n > x->rank)
         return sti_fold_refuse(f, "starts, ends, axes and steps differ in number");
     for (int64_t i = 0; i < n; i++) {
         const int axis = sti_known_axis(axes ? axes[i] : i, x->rank);
@@ -458,14 +453,14 @@ stint_status sti_fold_split(sti_fold *f)
     const int axis = sti_known_axis(sti_exchange_attr_int(f->node, "axis", 0), x->rank);
     int64_t count, begin = 0;
     const int64_t *parts = list_of(f, 1, "split", &count);
-    if (axis < 0 || (count >= 0 && count != f->node->n_out))
+    if (axis < 0 || (count != NO_LIST && count != f->node->n_out))
         return sti_fold_refuse(f, "no such axis, or not one length an output");
     const int64_t each = (x->dim[axis] + f->node->n_out - 1) / f->node->n_out;
     for (int i = 0; i < f->node->n_out; i++) {
         int64_t length = parts ? parts[i] : each;
-        if (!parts && begin + length > x->dim[axis])
+        if (!parts && length > x->dim[axis] - begin)
             length = x->dim[axis] - begin;
-        if (length < 0 || begin + length > x->dim[axis])
+        if (length < 0 || length > x->dim[axis] - begin)
             return sti_fold_refuse(f, "parts that are longer than the axis");
         const stint_status st = slice_axis(f, x, axis, begin, length, 1, &f->out[i]);
         if (st != STINT_OK)
@@ -478,11 +473,11 @@ stint_status sti_fold_split(sti_fold *f)
 stint_status sti_fold_trilu(sti_fold *f)
 {
     const sti_exchange_tensor *x = f->in[0];
-    const int64_t shift =
-        f->node->n_in > 1 && f->in[1] ? sti_known_word(f->in[1], 0) : 0;
+    const sti_exchange_tensor *k = f->node->n_in > 1 ? f->in[1] : NULL;
     const bool upper = sti_exchange_attr_int(f->node, "upper", 1) != 0;
-    if (x->rank < 2)
-        return sti_fold_refuse(f, "wants a matrix");
+    if (x->rank < 2 || (k && k->count != 1))
+        return sti_fold_refuse(f, "wants a matrix, and one diagonal");
+    const int64_t shift = k ? sti_known_word(k, 0) : 0;
     sti_exchange_tensor *y = sti_known_make(f->arena, x->type, x->rank, x->dim);
     if (!y)
         return STINT_E_UNSUPPORTED;
@@ -494,22 +489,4 @@ stint_status sti_fold_trilu(sti_fold *f)
     }
     f->out[0] = y;
     return STINT_OK;
-}
-
-/* ---- the table ---- */
-
-sti_fold_fn *sti_fold_find(const char *op)
-{
-    static const struct {
-        const char *op;
-        sti_fold_fn *fold;
-    } rows[] = {
-#define STI_FOLD(op, name) {#op, sti_fold_##name},
-#include "exchange/fold_list.h"
-#undef STI_FOLD
-    };
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        if (strcmp(rows[i].op, op) == 0)
-            return rows[i].fold;
-    return NULL;
 }

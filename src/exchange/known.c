@@ -110,16 +110,19 @@ double sti_known_number(const sti_exchange_tensor *t, int64_t i)
     return t->floats ? (double)t->floats[i] : (double)t->words[i];
 }
 
+int64_t sti_known_whole(double v)
+{
+    return v >= 9.2e18 ? INT64_MAX : v <= -9.2e18 ? INT64_MIN : v == v ? (int64_t)v : 0;
+}
+
 int64_t sti_known_word(const sti_exchange_tensor *t, int64_t i)
 {
-    if (t->words)
-        return t->words[i];
-    const double v = (double)t->floats[i];
-    return v >= 9.2e18 ? INT64_MAX : v <= -9.2e18 ? INT64_MIN : v == v ? (int64_t)v : 0;
+    return t->words ? t->words[i] : sti_known_whole((double)t->floats[i]);
 }
 
 const int64_t *sti_known_list(const sti_exchange_tensor *t, int64_t *count)
 {
+    *count = -1;
     if (!t || t->rank > 1 || (!t->words && t->count > 0))
         return NULL;
     *count = t->count;

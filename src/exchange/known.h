@@ -38,6 +38,8 @@ const sti_exchange_tensor *
 sti_known_ordered(sti_arena *arena, const sti_exchange_tensor *t, const int8_t *order);
 /* Element i as a number; of whole numbers exact up to 2^53. */
 double sti_known_number(const sti_exchange_tensor *t, int64_t i);
+/* v cut towards 0; the end of the range that it is beyond; 0 for no number. */
+int64_t sti_known_whole(double v);
 int64_t sti_known_word(const sti_exchange_tensor *t, int64_t i);
 static inline float *sti_known_floats(sti_exchange_tensor *t)
 {
@@ -47,7 +49,8 @@ static inline int64_t *sti_known_words(sti_exchange_tensor *t)
 {
     return (int64_t *)(uintptr_t)t->words;
 }
-/* All words of a list of axes, lengths or indices, [*count]; NULL: not of that kind. */
+/* All words of a list of axes, lengths or indices, [*count]; NULL with *count -1: not
+ * of that kind. */
 const int64_t *sti_known_list(const sti_exchange_tensor *t, int64_t *count);
 /* Shape of two operands by the rule of broadcasting; false: they do not go together. */
 bool sti_known_broadcast(int ra, const int64_t *a, int rb, const int64_t *b, int *rank,

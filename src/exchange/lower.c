@@ -3,8 +3,6 @@
 #include "exchange/lower.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "exchange/lower_priv.h"
@@ -29,19 +27,6 @@ static const lower_row *find_row(const sti_exchange_node *n)
         if (strcmp(lower_rows[i].op, n->op) == 0)
             return &lower_rows[i];
     return NULL;
-}
-
-stint_status sti_lower_refuse(const sti_lowering *l, stint_status status,
-                              const char *format, ...)
-{
-    char why[384];
-    va_list args;
-    va_start(args, format);
-    vsnprintf(why, sizeof why, format, args);
-    va_end(args);
-    return sti_fail(status, "%s: node '%.100s' (%s): %s", sti_shown(l->options->name),
-                    sti_shown(sti_exchange_node_name(l->node)), sti_shown(l->node->op),
-                    why);
 }
 
 /* ---- nodes that fail ---- */
@@ -147,9 +132,15 @@ static stint_status fold_known(sti_lowering *l, const sti_exchange_node *n, bool
         return STINT_OK; /* too large to be known: the run makes it */
     if (st != STINT_OK || !out[0])
         return st;
-    for (int i = 0; i < n->n_out && st == STINT_OK; i++)
+    for (int i = 0; i < n->n_out && st == STINT_OK; i++) {
+        l->fold_room -= out[i] ? out[i]->count : 0;
         if (n->out[i][0] && out[i])
             st = sti_lower_set_known(l, n->out[i], out[i]);
+    }
+    if (st == STINT_OK && l->fold_room < 0)
+        return sti_lower_refuse(l, STINT_E_INPUT,
+                                "constants come to more than 2^28 elements and 16 "
+                                "times those of the file");
     *done = true;
     return st;
 }
@@ -157,9 +148,10 @@ static stint_status fold_known(sti_lowering *l, const sti_exchange_node *n, bool
 static stint_status check_arity(const sti_lowering *l, const sti_exchange_node *n)
 {
     int min_in, max_in;
-    arity(n, &min_in, &max_in);
+    const lower_row *row = arity(n, &min_in, &max_in);
     bool fits = n->n_in >= min_in && n->n_in <= max_in && n->n_out >= 1;
-    for (int i = 0; fits && i < min_in && max_in < 65535; i++)
+    const int needed = row && max_in == 65535 ? n->n_in : min_in;
+    for (int i = 0; fits && i < needed; i++)
         fits = n->in[i][0] != '\0';
     return fits
                ? STINT_OK
@@ -522,6 +514,9 @@ stint_status sti_lower(const sti_exchange_graph *g, const sti_lower_options *opt
     l.kept->producer = g->producer;
     if ((st = check_shapes(&l, g)) != STINT_OK)
         return st;
+    l.fold_room = (int64_t)1 << 28;
+    for (int64_t i = 0; i < g->tensors; i++)
+        l.fold_room += 16 * g->tensor[i].count;
     const sti_exchange_graph tensors = {.tensor = g->tensor, .tensors = g->tensors};
     const sti_exchange_graph nodes = {.node = g->node, .nodes = g->nodes};
     if ((st = lower_nodes(&l, &tensors)) == STINT_OK &&

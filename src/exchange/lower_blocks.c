@@ -27,8 +27,10 @@ static stint_status read_pads(sti_lowering *l, const sti_exchange_node *n, int r
     *p = (pad_lists){{0}, {0}};
     for (int64_t i = 0; i < each; i++) {
         const int axis = many < 0 ? (int)i : sti_known_axis(axes[i], rank);
-        if (axis < 0 || pads[i] > STI_KNOWN_MAX || pads[each + i] > STI_KNOWN_MAX)
-            return sti_lower_refuse(l, STINT_E_INPUT, "no such axis");
+        if (axis < 0 || pads[i] > STI_KNOWN_MAX || pads[i] < -STI_KNOWN_MAX ||
+            pads[each + i] > STI_KNOWN_MAX || pads[each + i] < -STI_KNOWN_MAX)
+            return sti_lower_refuse(l, STINT_E_INPUT,
+                                    "no such axis, or pads beyond 2^26");
         p->before[axis] = pads[i];
         p->after[axis] = pads[each + i];
     }
@@ -82,10 +84,13 @@ stint_status sti_lower_pad(sti_lowering *l, const sti_exchange_node *n)
 {
     sti_lane_value x;
     pad_lists p;
-    const char *mode = sti_exchange_attr_text(n, "mode", "constant");
+    static const char *const modes[] = {"constant", "reflect", "edge", "wrap", NULL};
+    const char *mode;
     double value = (double)sti_exchange_attr_float(n, "value", 0.0f);
     stint_status st = sti_lower_lane(l, n, 0, &x);
-    if (st != STINT_OK || (st = read_pads(l, n, x.rank, &p)) != STINT_OK ||
+    if (st != STINT_OK ||
+        (st = sti_lower_choice(l, n, "mode", modes, &mode)) != STINT_OK ||
+        (st = read_pads(l, n, x.rank, &p)) != STINT_OK ||
         (st = sti_lower_number(l, n, 2, value, &value)) != STINT_OK)
         return st;
     const int type = x.type;
@@ -129,14 +134,17 @@ stint_status sti_lower_depth_to_space(sti_lowering *l, const sti_exchange_node *
     sti_lane_value x;
     stint_shape s = {0};
     int64_t b;
-    const stint_status st = pixels(l, n, &x, &s, &b);
-    if (st != STINT_OK)
+    static const char *const modes[] = {"DCR", "CRD", NULL};
+    const char *mode;
+    stint_status st = pixels(l, n, &x, &s, &b);
+    if (st != STINT_OK ||
+        (st = sti_lower_choice(l, n, "mode", modes, &mode)) != STINT_OK)
         return st;
     if (s.dim[3] % (b * b))
         return sti_lower_refuse(l, STINT_E_INPUT, "%" PRId64 " channels in blocks",
                                 s.dim[3]);
     const int64_t c = s.dim[3] / b / b;
-    const bool dcr = sti_exchange_attr_text(n, "mode", "DCR")[0] == 'D';
+    const bool dcr = mode[0] == 'D';
     const stint_shape split =
         dcr ? STINT_SHAPE(s.dim[0] * s.dim[1], 1, s.dim[2], b, b, c)
             : STINT_SHAPE(s.dim[0] * s.dim[1], 1, s.dim[2], c, b, b);

@@ -74,7 +74,8 @@ static stint_status read_operands(sti_lowering *l, const sti_exchange_node *n,
         c->bias = b.value;
     }
     c->groups = sti_exchange_attr_int(n, "group", 1);
-    if (c->groups < 1 || dim[1] != wdim[1] * c->groups || wdim[0] % c->groups)
+    if (c->groups < 1 || c->groups > dim[1] || dim[1] != wdim[1] * c->groups ||
+        wdim[0] % c->groups)
         return sti_lower_refuse(l, STINT_E_INPUT,
                                 "%" PRId64 " channels by weights for %" PRId64
                                 " in %" PRId64 " groups",

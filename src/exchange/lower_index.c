@@ -6,16 +6,6 @@
 
 /* ---- along an axis ---- */
 
-/* x with ONNX's axis read at constant indices. */
-sti_lane_value sti_lane_taken(sti_lowering *l, const sti_lane_value *x, int axis,
-                              int64_t count, const int64_t *index)
-{
-    sti_lane_value y = *x;
-    const stint_value at = sti_lower_indices(l, count, index);
-    y.value = stint_take(l->graph, x->value, at, sti_lane_axis(x, axis));
-    return y;
-}
-
 stint_status sti_lower_gather(sti_lowering *l, const sti_exchange_node *n)
 {
     sti_lane_value x, index;
@@ -275,7 +265,7 @@ stint_status sti_lower_top_k(sti_lowering *l, const sti_exchange_node *n)
     const int type = x.type;
     x = sti_lane_f32(l, &x);
     const int64_t length = sti_lane_dim(l, &x, axis);
-    if (count < 1 || count > (double)length)
+    if (!(count >= 1.0 && count <= (double)length))
         return sti_lower_refuse(l, STINT_E_UNSUPPORTED, "%.0f of %" PRId64 " elements",
                                 count, length);
     const sti_lane_value rows = sti_lane_with_last(l, &x, axis);
@@ -306,7 +296,7 @@ stint_status sti_lower_cum_sum(sti_lowering *l, const sti_exchange_node *n)
     stint_status st = sti_lower_lane(l, n, 0, &x);
     if (st != STINT_OK || (st = sti_lower_number(l, n, 1, 0.0, &where)) != STINT_OK)
         return st;
-    const int axis = sti_known_axis((int64_t)where, x.rank);
+    const int axis = sti_known_axis(sti_known_whole(where), x.rank);
     if (axis < 0)
         return sti_lower_refuse(l, STINT_E_INPUT, "no such axis");
     const bool reverse = sti_exchange_attr_int(n, "reverse", 0) != 0,

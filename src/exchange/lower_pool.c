@@ -5,6 +5,9 @@
 
 #include "exchange/window.h"
 
+/* A window is taken pixel by pixel. */
+enum { WINDOW_MOST = 1 << 14 };
+
 typedef stint_value join_builder(stint_graph *g, stint_value a, stint_value b);
 
 typedef struct pool_parts {
@@ -26,8 +29,14 @@ static stint_status read_pool(sti_lowering *l, const sti_exchange_node *n,
     p->x.value = sti_lane_ordered(l, &p->x, last);
     memcpy(p->x.order, last, sizeof last);
     p->include_pad = sti_exchange_attr_int(n, "count_include_pad", 0) != 0;
-    return sti_window_read(l, n, dim, p->x.rank, NULL,
-                           sti_exchange_attr_int(n, "ceil_mode", 0) != 0, &p->w);
+    st = sti_window_read(l, n, dim, p->x.rank, NULL,
+                         sti_exchange_attr_int(n, "ceil_mode", 0) != 0, &p->w);
+    for (int i = 0; st == STINT_OK && i < p->w.axes; i++)
+        if (p->w.size[i] > WINDOW_MOST)
+            return sti_lower_refuse(l, STINT_E_UNSUPPORTED,
+                                    "a window of more than %d pixels along an axis",
+                                    WINDOW_MOST);
+    return st;
 }
 
 /* One window for both axes, no holes, and no more padding than the result needs. */
@@ -107,15 +116,14 @@ stint_status sti_lower_max_pool(sti_lowering *l, const sti_exchange_node *n)
 static int64_t counted(const pool_parts *p, int i, int64_t at)
 {
     const sti_window *w = &p->w;
-    int64_t count = 0;
-    for (int64_t k = 0; k < w->size[i]; k++) {
-        const int64_t pixel = at * w->stride[i] - w->before[i] + k * w->step[i];
-        if (p->include_pad)
-            count += pixel < w->in[i] + w->after[i];
-        else
-            count += pixel >= 0 && pixel < w->in[i];
-    }
-    return count > 0 ? count : 1;
+    const int64_t first = at * w->stride[i] - w->before[i], step = w->step[i],
+                  end = w->in[i] + (p->include_pad ? w->after[i] : 0);
+    /* Elements of the window before the first that counts, and before the end. */
+    const int64_t skipped =
+        p->include_pad || first >= 0 ? 0 : (-first + step - 1) / step;
+    int64_t reached = end > first ? (end - first + step - 1) / step : 0;
+    reached = reached < w->size[i] ? reached : w->size[i];
+    return reached > skipped ? reached - skipped : 1;
 }
 
 /* One over the counts, times `factor`, as [1, out..., 1]; the same everywhere: *one. */

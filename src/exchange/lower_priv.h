@@ -47,6 +47,8 @@ typedef struct sti_lowering {
     sti_exchange_graph *kept;
     sti_lowered *out;
     int depth; /* of branches */
+    /* Elements that folding may still make: a small file must not become any number. */
+    int64_t fold_room;
 } sti_lowering;
 
 typedef stint_status sti_lower_fn(sti_lowering *l, const sti_exchange_node *n);
@@ -118,6 +120,13 @@ stint_value sti_lower_constant(sti_lowering *l, const stint_shape *shape,
 stint_value sti_lower_scalar(sti_lowering *l, float value);
 stint_value sti_lower_indices(sti_lowering *l, int64_t count, const int64_t *index);
 
+/* An axis from -rank .. rank - 1, counted from 0; STINT_E_INPUT: there is none such. */
+stint_status sti_lower_axis_of(const sti_lowering *l, int64_t axis, int rank, int *out);
+/* A text attribute that is one of `words`, which end with NULL; the first where it is
+ * left out. STINT_E_UNSUPPORTED: it is another. */
+stint_status sti_lower_choice(const sti_lowering *l, const sti_exchange_node *n,
+                              const char *name, const char *const *words,
+                              const char **out);
 /* The attribute "axis", counted from 0. */
 stint_status sti_lower_axis(const sti_lowering *l, const sti_exchange_node *n,
                             int64_t otherwise, int rank, int *out);

@@ -178,19 +178,6 @@ stint_status sti_lower_global_max_pool(sti_lowering *l, const sti_exchange_node 
 
 typedef stint_value row_builder(stint_graph *g, stint_value x);
 
-/* The axis last in memory; the others stay as they lie. */
-sti_lane_value sti_lane_with_last(sti_lowering *l, const sti_lane_value *x, int axis)
-{
-    sti_lane_value y = *x;
-    int k = 0;
-    for (int i = 0; i < x->rank; i++)
-        if (x->order[i] != axis)
-            y.order[k++] = x->order[i];
-    y.order[k] = (int8_t)axis;
-    y.value = sti_lane_ordered(l, x, y.order);
-    return y;
-}
-
 /* Before opset 13 all axes from `axis` on are one. */
 static stint_status softmax_of_rest(sti_lowering *l, const sti_exchange_node *n,
                                     const sti_lane_value *x, int axis,

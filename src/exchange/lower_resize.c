@@ -51,7 +51,7 @@ static double source_of(const resize_rule *r, const resize_axis *a, int64_t at)
 
 static int64_t clamped(double at, int64_t length)
 {
-    return at < 0.0 ? 0 : at > (double)(length - 1) ? length - 1 : (int64_t)at;
+    return !(at >= 0.0) ? 0 : at > (double)(length - 1) ? length - 1 : (int64_t)at;
 }
 
 static int64_t nearest(const resize_rule *r, double x, int64_t length)
@@ -208,7 +208,7 @@ static stint_status read_sizes(sti_lowering *l, const sti_exchange_node *n, int 
     }
     for (int k = 0; policy[0] == 'n' && k < count; k++) {
         s->scale[axes[k]] = one;
-        s->out[axes[k]] = (int64_t)floor(one * (double)dim[axes[k]] + 0.5);
+        s->out[axes[k]] = sti_known_whole(floor(one * (double)dim[axes[k]] + 0.5));
     }
     return STINT_OK;
 }
@@ -231,7 +231,7 @@ static stint_status read_scales(sti_lowering *l, const sti_exchange_node *n, int
     for (int k = 0; k < count; k++) {
         const double scale = t ? sti_known_number(t, k) : (double)a->floats[k];
         s->scale[axes[k]] = scale;
-        s->out[axes[k]] = (int64_t)floor(scale * (double)dim[axes[k]]);
+        s->out[axes[k]] = sti_known_whole(floor(scale * (double)dim[axes[k]]));
     }
     return STINT_OK;
 }
@@ -298,18 +298,45 @@ static stint_status resize(sti_lowering *l, const sti_exchange_node *n,
     return st == STINT_OK ? sti_lower_result(l, n, 0, &x, x.value) : st;
 }
 
+/* Words that the operator has, the first of each for none. */
+static stint_status read_rule(sti_lowering *l, const sti_exchange_node *n, bool old,
+                              resize_rule *r)
+{
+    static const char *const modes[] = {"nearest", "linear", "cubic", NULL};
+    static const char *const places[] = {"half_pixel",           "asymmetric",
+                                         "align_corners",        "pytorch_half_pixel",
+                                         "half_pixel_symmetric", "tf_half_pixel_for_nn",
+                                         "tf_crop_and_resize",   NULL};
+    static const char *const roundings[] = {"round_prefer_floor", "floor",
+                                            "round_prefer_ceil", "ceil", NULL};
+    static const char *const policies[] = {"stretch", "not_larger", "not_smaller",
+                                           NULL};
+    const char *policy;
+    stint_status st = sti_lower_choice(l, n, "mode", modes, &r->mode);
+    if (st == STINT_OK)
+        st = sti_lower_choice(l, n, "coordinate_transformation_mode", places,
+                              &r->coordinates);
+    if (st == STINT_OK)
+        st = sti_lower_choice(l, n, "nearest_mode", roundings, &r->nearest);
+    if (st == STINT_OK)
+        st = sti_lower_choice(l, n, "keep_aspect_ratio_policy", policies, &policy);
+    if (old) { /* there were no words for these */
+        r->coordinates = "asymmetric";
+        r->nearest = "floor";
+    }
+    return st;
+}
+
 stint_status sti_lower_resize(sti_lowering *l, const sti_exchange_node *n)
 {
     const bool old = l->opset < 11;
-    const resize_rule r = {
-        .mode = sti_exchange_attr_text(n, "mode", "nearest"),
-        .coordinates = sti_exchange_attr_text(n, "coordinate_transformation_mode",
-                                              old ? "asymmetric" : "half_pixel"),
-        .nearest = sti_exchange_attr_text(n, "nearest_mode",
-                                          old ? "floor" : "round_prefer_floor"),
+    resize_rule r = {
         .cubic = (double)sti_exchange_attr_float(n, "cubic_coeff_a", -0.75f),
         .exclude_outside = sti_exchange_attr_int(n, "exclude_outside", 0) != 0,
         .extrapolation = sti_exchange_attr_float(n, "extrapolation_value", 0.0f)};
+    const stint_status st = read_rule(l, n, old, &r);
+    if (st != STINT_OK)
+        return st;
     if (sti_exchange_attr_int(n, "antialias", 0))
         return sti_lower_refuse(l, STINT_E_UNSUPPORTED, "with antialias");
     return resize(l, n, &r, old ? 1 : 2, old ? 0 : 3);
@@ -317,8 +344,7 @@ stint_status sti_lower_resize(sti_lowering *l, const sti_exchange_node *n)
 
 stint_status sti_lower_upsample(sti_lowering *l, const sti_exchange_node *n)
 {
-    const resize_rule r = {.mode = sti_exchange_attr_text(n, "mode", "nearest"),
-                           .coordinates = "asymmetric",
-                           .nearest = "floor"};
-    return resize(l, n, &r, 1, 0);
+    resize_rule r = {0};
+    const stint_status st = read_rule(l, n, true, &r);
+    return st == STINT_OK ? resize(l, n, &r, 1, 0) : st;
 }

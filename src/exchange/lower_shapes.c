@@ -5,21 +5,6 @@
 
 #include "exchange/lower_priv.h"
 
-static stint_status axis_of(const sti_lowering *l, int64_t axis, int rank, int *out)
-{
-    *out = sti_known_axis(axis, rank);
-    return *out >= 0 ? STINT_OK
-                     : sti_lower_refuse(l, STINT_E_INPUT,
-                                        "axis %" PRId64 " of a tensor of %d axes", axis,
-                                        rank);
-}
-
-stint_status sti_lower_axis(const sti_lowering *l, const sti_exchange_node *n,
-                            int64_t otherwise, int rank, int *out)
-{
-    return axis_of(l, sti_exchange_attr_int(n, "axis", otherwise), rank, out);
-}
-
 static stint_status reshaped(sti_lowering *l, const sti_exchange_node *n,
                              const sti_lane_value *x, int rank, const int64_t *dim)
 {
@@ -63,33 +48,6 @@ stint_status sti_lower_flatten(sti_lowering *l, const sti_exchange_node *n)
     return reshaped(l, n, &x, 2, to);
 }
 
-/* Axes of a bit set leave, all of length 1; the others keep their order in memory. */
-static sti_lane_value without_axes(sti_lowering *l, const sti_lane_value *x,
-                                   unsigned gone)
-{
-    const stint_shape shape = stint_value_shape(l->graph, x->value);
-    stint_shape to = {.dtype = shape.dtype};
-    sti_lane_value y = {.type = x->type};
-    for (int i = 0; i < x->rank; i++) {
-        const int axis = x->order[i];
-        if (gone >> axis & 1)
-            continue;
-        int before = 0; /* axes that leave in front of this one */
-        for (int k = 0; k < axis; k++)
-            before += gone >> k & 1;
-        to.dim[y.rank] = shape.dim[i];
-        y.order[y.rank++] = (int8_t)(axis - before);
-    }
-    to.rank = y.rank;
-    y.value = stint_reshape(l->graph, x->value, &to);
-    return y;
-}
-
-sti_lane_value sti_lane_without(sti_lowering *l, const sti_lane_value *x, unsigned gone)
-{
-    return without_axes(l, x, gone);
-}
-
 stint_status sti_lower_squeeze(sti_lowering *l, const sti_exchange_node *n)
 {
     sti_lane_value x;
@@ -105,7 +63,7 @@ stint_status sti_lower_squeeze(sti_lowering *l, const sti_exchange_node *n)
         gone |= (unsigned)(dim[i] == 1) << i;
     for (int64_t i = 0; i < count; i++) {
         int axis;
-        if ((st = axis_of(l, axes[i], x.rank, &axis)) != STINT_OK)
+        if ((st = sti_lower_axis_of(l, axes[i], x.rank, &axis)) != STINT_OK)
             return st;
         if (dim[axis] != 1)
             return sti_lower_refuse(l, STINT_E_INPUT,
@@ -113,7 +71,7 @@ stint_status sti_lower_squeeze(sti_lowering *l, const sti_exchange_node *n)
                                     dim[axis]);
         gone |= 1u << axis;
     }
-    const sti_lane_value y = without_axes(l, &x, gone);
+    const sti_lane_value y = sti_lane_without(l, &x, gone);
     return sti_lower_result(l, n, 0, &y, y.value);
 }
 
@@ -135,7 +93,7 @@ stint_status sti_lower_unsqueeze(sti_lowering *l, const sti_exchange_node *n)
     const int rank = x.rank + (int)count;
     for (int64_t i = 0; i < count; i++) {
         int axis;
-        if ((st = axis_of(l, axes[i], rank, &axis)) != STINT_OK)
+        if ((st = sti_lower_axis_of(l, axes[i], rank, &axis)) != STINT_OK)
             return st;
         if (fresh >> axis & 1)
             return sti_lower_refuse(l, STINT_E_INPUT, "axis %d twice", axis);
@@ -275,9 +233,10 @@ static stint_status read_slice(sti_lowering *l, const sti_exchange_node *n,
         st = sti_lower_list(l, n, 3, "axes", &s->axes, &s->axis_count);
     if (st == STINT_OK)
         st = sti_lower_list(l, n, 4, "steps", &s->step, &s->steps);
-    if (st == STINT_OK && (s->count < 0 || s->count != s->ends ||
-                           (s->axis_count >= 0 && s->axis_count != s->count) ||
-                           (s->steps >= 0 && s->steps != s->count)))
+    if (st == STINT_OK &&
+        (s->count < 0 || s->count > STI_EXCHANGE_RANK || s->count != s->ends ||
+         (s->axis_count >= 0 && s->axis_count != s->count) ||
+         (s->steps >= 0 && s->steps != s->count)))
         return sti_lower_refuse(l, STINT_E_INPUT,
                                 "starts, ends, axes and steps differ in number");
     return st;
@@ -294,7 +253,8 @@ stint_status sti_lower_slice(sti_lowering *l, const sti_exchange_node *n)
         int axis;
         int64_t begin;
         const int64_t step = s.step ? s.step[i] : 1;
-        if ((st = axis_of(l, s.axes ? s.axes[i] : i, x.rank, &axis)) != STINT_OK)
+        if ((st = sti_lower_axis_of(l, s.axes ? s.axes[i] : i, x.rank, &axis)) !=
+            STINT_OK)
             return st;
         if (step == 0)
             return sti_lower_refuse(l, STINT_E_INPUT, "a step of 0");
@@ -323,9 +283,9 @@ stint_status sti_lower_split(sti_lowering *l, const sti_exchange_node *n)
                                 count, n->n_out);
     for (int i = 0; i < n->n_out; i++) {
         int64_t part_length = lengths ? lengths[i] : each;
-        if (!lengths && begin + part_length > length)
+        if (!lengths && part_length > length - begin)
             part_length = length - begin;
-        if (part_length < 0 || begin + part_length > length)
+        if (part_length < 0 || part_length > length - begin)
             return sti_lower_refuse(l, STINT_E_INPUT,
                                     "parts that are longer than the axis, %" PRId64,
                                     length);

@@ -1,9 +1,25 @@
 /* Names, operands, and values with an order of axes. */
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "exchange/lower_priv.h"
+
+/* ---- refusals ---- */
+
+stint_status sti_lower_refuse(const sti_lowering *l, stint_status status,
+                              const char *format, ...)
+{
+    char why[384];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(why, sizeof why, format, args);
+    va_end(args);
+    return sti_fail(status, "%s: node '%.100s' (%s): %s", sti_shown(l->options->name),
+                    sti_shown(sti_exchange_node_name(l->node)), sti_shown(l->node->op),
+                    why);
+}
 
 /* ---- names ---- */
 
@@ -281,6 +297,35 @@ stint_status sti_lower_number(sti_lowering *l, const sti_exchange_node *n, int i
     return st;
 }
 
+stint_status sti_lower_choice(const sti_lowering *l, const sti_exchange_node *n,
+                              const char *name, const char *const *words,
+                              const char **out)
+{
+    const char *said = sti_exchange_attr_text(n, name, words[0]);
+    for (int i = 0; words[i]; i++)
+        if (strcmp(words[i], said) == 0) {
+            *out = words[i];
+            return STINT_OK;
+        }
+    return sti_lower_refuse(l, STINT_E_UNSUPPORTED, "%s '%.40s', which there is not",
+                            name, sti_shown(said));
+}
+
+stint_status sti_lower_axis_of(const sti_lowering *l, int64_t axis, int rank, int *out)
+{
+    *out = sti_known_axis(axis, rank);
+    return *out >= 0 ? STINT_OK
+                     : sti_lower_refuse(l, STINT_E_INPUT,
+                                        "axis %" PRId64 " of a tensor of %d axes", axis,
+                                        rank);
+}
+
+stint_status sti_lower_axis(const sti_lowering *l, const sti_exchange_node *n,
+                            int64_t otherwise, int rank, int *out)
+{
+    return sti_lower_axis_of(l, sti_exchange_attr_int(n, "axis", otherwise), rank, out);
+}
+
 /* ---- lanes ---- */
 
 sti_lane_value sti_lane_plain(const sti_lowering *l, stint_value value, int type)
@@ -411,6 +456,50 @@ stint_status sti_lower_result(sti_lowering *l, const sti_exchange_node *n, int i
     if (value < 0)
         return sti_graph_status(l->graph);
     return i < n->n_out ? sti_lower_set(l, n->out[i], &v) : STINT_OK;
+}
+
+/* Axes of a bit set leave, all of length 1; the others keep their order in memory. */
+sti_lane_value sti_lane_without(sti_lowering *l, const sti_lane_value *x, unsigned gone)
+{
+    const stint_shape shape = stint_value_shape(l->graph, x->value);
+    stint_shape to = {.dtype = shape.dtype};
+    sti_lane_value y = {.type = x->type};
+    for (int i = 0; i < x->rank; i++) {
+        const int axis = x->order[i];
+        if (gone >> axis & 1)
+            continue;
+        int before = 0; /* axes that leave in front of this one */
+        for (int k = 0; k < axis; k++)
+            before += gone >> k & 1;
+        to.dim[y.rank] = shape.dim[i];
+        y.order[y.rank++] = (int8_t)(axis - before);
+    }
+    to.rank = y.rank;
+    y.value = stint_reshape(l->graph, x->value, &to);
+    return y;
+}
+
+/* The axis last in memory; the others stay as they lie. */
+sti_lane_value sti_lane_with_last(sti_lowering *l, const sti_lane_value *x, int axis)
+{
+    sti_lane_value y = *x;
+    int k = 0;
+    for (int i = 0; i < x->rank; i++)
+        if (x->order[i] != axis)
+            y.order[k++] = x->order[i];
+    y.order[k] = (int8_t)axis;
+    y.value = sti_lane_ordered(l, x, y.order);
+    return y;
+}
+
+/* x with ONNX's axis read at constant indices. */
+sti_lane_value sti_lane_taken(sti_lowering *l, const sti_lane_value *x, int axis,
+                              int64_t count, const int64_t *index)
+{
+    sti_lane_value y = *x;
+    const stint_value at = sti_lower_indices(l, count, index);
+    y.value = stint_take(l->graph, x->value, at, sti_lane_axis(x, axis));
+    return y;
 }
 
 /* The order of the larger operand that has all axes is taken; the other follows. */

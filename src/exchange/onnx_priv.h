@@ -12,7 +12,11 @@ typedef struct sti_onnx_reader {
     int depth;
 } sti_onnx_reader;
 
-/* A text of the file in the arena; STINT_E_INPUT where it has a NUL or no end. */
+/* Most bytes of a text, and attributes of a node: what the text of a model file holds.
+ */
+enum { STI_ONNX_TEXT_MOST = 4000, STI_ONNX_ATTRS_MOST = 32 };
+
+/* A text of the file in the arena; STINT_E_INPUT where it has a NUL or is too long. */
 stint_status sti_onnx_text(sti_onnx_reader *r, const sti_proto_field *field,
                            const char **text_out);
 stint_status sti_onnx_tensor(sti_onnx_reader *r, const sti_proto_field *field,

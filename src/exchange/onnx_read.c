@@ -13,27 +13,6 @@
 enum { MAX_DEPTH = 16 };
 #define MAX_BYTES ((size_t)1 << 40)
 
-stint_status sti_onnx_damaged(const sti_onnx_reader *r, const char *what)
-{
-    return sti_fail(STINT_E_INPUT, "%s: damaged or no ONNX file, in %s",
-                    sti_shown(r->name), what);
-}
-
-stint_status sti_onnx_text(sti_onnx_reader *r, const sti_proto_field *field,
-                           const char **text_out)
-{
-    if (field->kind != STI_PROTO_BYTES ||
-        (field->n_bytes && memchr(field->bytes, '\0', field->n_bytes)))
-        return sti_onnx_damaged(r, "a name");
-    char *text = sti_arena_alloc(r->arena, field->n_bytes + 1);
-    if (!text)
-        return STINT_E_MEMORY;
-    if (field->n_bytes)
-        memcpy(text, field->bytes, field->n_bytes);
-    *text_out = text;
-    return STINT_OK;
-}
-
 static stint_status read_graph(sti_onnx_reader *r, const sti_proto_field *field,
                                sti_exchange_graph *g);
 
@@ -118,6 +97,8 @@ static stint_status read_words(sti_onnx_reader *r, const sti_proto_field *f,
     if (st != STINT_OK)
         return st;
     const bool more = a->kind == STI_EXCHANGE_TEXT && a->text;
+    if (more && strlen(a->text) + strlen(word) >= STI_ONNX_TEXT_MOST)
+        return sti_onnx_damaged(r, "a list of texts that is too long");
     a->text = more ? sti_arena_printf(r->arena, "%s,%s", a->text, word) : word;
     a->kind = STI_EXCHANGE_TEXT;
     return a->text ? STINT_OK : STINT_E_MEMORY;
@@ -202,7 +183,7 @@ static stint_status node_room(sti_onnx_reader *r, sti_proto m, sti_exchange_node
 {
     const int64_t in = count_field(m, 1), out = count_field(m, 2),
                   attr = count_field(m, 5);
-    if (in > 65535 || out > 65535 || attr > 4096)
+    if (in > 65535 || out > 65535 || attr > STI_ONNX_ATTRS_MOST)
         return sti_onnx_damaged(r, "a node of too many operands");
     n->in = sti_arena_alloc(r->arena, (size_t)in * sizeof *n->in + 1);
     n->out = sti_arena_alloc(r->arena, (size_t)out * sizeof *n->out + 1);

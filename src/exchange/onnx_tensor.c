@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/fail.h"
@@ -46,7 +47,7 @@ static stint_status add_dim(sti_onnx_reader *r, tensor_parts *p, uint64_t value)
     if (p->rank == STI_EXCHANGE_RANK)
         return sti_fail(STINT_E_UNSUPPORTED, "%s: a tensor has more than %d axes",
                         sti_shown(r->name), STI_EXCHANGE_RANK);
-    if (value > INT64_MAX / 64)
+    if (value > INT64_MAX)
         return sti_onnx_damaged(r, "the shape of a tensor");
     p->dim[p->rank++] = (int64_t)value;
     return STINT_OK;
@@ -300,9 +301,12 @@ static bool stays_inside(const char *name)
     return true;
 }
 
-static stint_status put_external(sti_onnx_reader *r, const tensor_parts *p, sink *s)
+/* The file's `bytes` from the offset on must be there before room for them is made. */
+static stint_status open_external(sti_onnx_reader *r, const tensor_parts *p,
+                                  int64_t bytes, const char **path_out, int *fd_out)
 {
     const char *file = p->file ? p->file : "";
+    struct stat info;
     if (!stays_inside(file))
         return sti_fail(STINT_E_INPUT,
                         "%s: external data in '%.80s', which is not a file in or below "
@@ -311,64 +315,88 @@ static stint_status put_external(sti_onnx_reader *r, const tensor_parts *p, sink
     if (!r->folder)
         return sti_fail(STINT_E_INPUT, "%s: its tensors lie in another file, '%.80s'",
                         sti_shown(r->name), sti_shown(file));
-    const size_t bytes = (size_t)s->count * sti_exchange_type_bytes(s->type);
-    if (p->length >= 0 && (uint64_t)p->length != bytes)
+    if (p->length >= 0 && p->length != bytes)
         return sti_onnx_damaged(r, "the length of external data");
-    const char *path = sti_path_join(r->arena, r->folder, file);
+    const char *path = *path_out = sti_path_join(r->arena, r->folder, file);
+    if (!path)
+        return STINT_E_MEMORY;
+    const stint_status st = sti_file_open(path, fd_out);
+    if (st != STINT_OK)
+        return st;
+    if (fstat(*fd_out, &info) != 0 || info.st_size < bytes ||
+        info.st_size - bytes < p->offset)
+        return sti_fail(STINT_E_INPUT,
+                        "%s: external data from byte %" PRId64 " on want %" PRId64
+                        " bytes; %s has %" PRId64,
+                        sti_shown(r->name), p->offset, bytes, sti_shown(path),
+                        (int64_t)info.st_size);
+    return STINT_OK;
+}
+
+static stint_status put_external(int fd, const char *path, const tensor_parts *p,
+                                 sink *s)
+{
+    const size_t bytes = (size_t)s->count * sti_exchange_type_bytes(s->type);
     void *raw = sti_alloc(bytes, "external data");
-    int fd = -1;
-    stint_status st = STINT_E_MEMORY;
-    if (!path || !raw)
-        goto out;
-    STI_TRY(sti_file_open(path, &fd));
-    STI_TRY(sti_read_at(fd, path, p->offset, raw, bytes));
-    put_raw(s, raw, bytes);
-out:
-    if (fd >= 0)
-        close(fd);
+    if (!raw)
+        return STINT_E_MEMORY;
+    const stint_status st = sti_read_at(fd, path, p->offset, raw, bytes);
+    if (st == STINT_OK)
+        put_raw(s, raw, bytes);
     sti_free(raw);
     return st;
 }
 
 /* ---- a tensor ---- */
 
-static stint_status make_room(sti_onnx_reader *r, const tensor_parts *p, sink *s)
+/* Type and number of elements; a file that has no bytes for its shape is refused before
+ * anything is allocated on the shape's word. */
+static stint_status check_size(sti_onnx_reader *r, const tensor_parts *p, sink *s)
 {
-    size_t bytes;
+    const size_t there =
+        p->has_raw ? p->raw_bytes : (size_t)(p->whole.end - p->whole.at);
     if (!sti_exchange_type_bytes((int)p->type))
         return sti_fail(STINT_E_UNSUPPORTED,
                         "%s: a tensor of ONNX's element type %" PRId64
                         " is not read here; those are: whole numbers of 8 to 64 bits, "
                         "truth values, float, float16, bfloat16 and double",
                         sti_shown(r->name), p->type);
-    if (!sti_exchange_count(p->rank, p->dim, &s->count) ||
-        !sti_mul_bytes(s->count, sizeof(int64_t), &bytes))
+    if (!sti_exchange_count(p->rank, p->dim, &s->count))
         return sti_onnx_damaged(r, "the shape of a tensor");
-    s->type = (int)p->type;
-    /* Nothing is allocated on the word of a shape that the file has no bytes for. */
-    const size_t there =
-        p->has_raw ? p->raw_bytes : (size_t)(p->whole.end - p->whole.at);
-    if (!p->file && there < (size_t)s->count)
+    if (p->location != 1 && there < (size_t)s->count)
         return sti_onnx_damaged(r, "a tensor, which is shorter than its shape says");
+    s->type = (int)p->type;
+    return STINT_OK;
+}
+
+static stint_status make_room(sti_onnx_reader *r, sink *s)
+{
     if (sti_exchange_is_float(s->type))
         s->floats = sti_arena_alloc(r->arena, (size_t)s->count * sizeof(float) + 1);
     else
-        s->words = sti_arena_alloc(r->arena, bytes + 1);
+        s->words = sti_arena_alloc(r->arena, (size_t)s->count * sizeof(int64_t) + 1);
     return s->floats || s->words ? STINT_OK : STINT_E_MEMORY;
 }
 
-/* External data must be there before room for them is made. */
-static stint_status check_external(sti_onnx_reader *r, const tensor_parts *p)
+static stint_status read_numbers(sti_onnx_reader *r, const tensor_parts *p, sink *s)
 {
-    int64_t count;
-    if (p->location != 1 && !p->file)
-        return STINT_OK;
-    if (!sti_exchange_count(p->rank, p->dim, &count) || p->length > INT64_MAX / 64 ||
-        (p->length >= 0 && p->length < count))
-        return sti_onnx_damaged(r, "external data, which are shorter than their shape");
-    if (p->length < 0 && count > ((int64_t)1 << 36))
-        return sti_onnx_damaged(r, "the shape of external data");
-    return STINT_OK;
+    const char *path = NULL;
+    int fd = -1;
+    stint_status st = STINT_OK;
+    if (p->location == 1)
+        st = open_external(r, p, s->count * (int64_t)sti_exchange_type_bytes(s->type),
+                           &path, &fd);
+    if (st == STINT_OK)
+        st = make_room(r, s);
+    if (st == STINT_OK && fd >= 0)
+        st = put_external(fd, path, p, s);
+    else if (st == STINT_OK &&
+             !(p->has_raw ? put_raw(s, p->raw, p->raw_bytes) : put_list(s, p->whole)))
+        st = sti_onnx_damaged(r, "a tensor whose numbers are not as many as its shape "
+                                 "says");
+    if (fd >= 0)
+        close(fd);
+    return st;
 }
 
 stint_status sti_onnx_tensor(sti_onnx_reader *r, const sti_proto_field *field,
@@ -378,15 +406,8 @@ stint_status sti_onnx_tensor(sti_onnx_reader *r, const sti_proto_field *field,
     sink s = {0};
     const char *name = "";
     stint_status st = read_parts(r, field, &p, &name);
-    if (st != STINT_OK || (st = check_external(r, &p)) != STINT_OK ||
-        (st = make_room(r, &p, &s)) != STINT_OK)
-        return st;
-    if (p.location == 1)
-        st = put_external(r, &p, &s);
-    else if (!(p.has_raw ? put_raw(&s, p.raw, p.raw_bytes) : put_list(&s, p.whole)))
-        st = sti_onnx_damaged(r, "a tensor whose numbers are not as many as its shape "
-                                 "says");
-    if (st != STINT_OK)
+    if (st != STINT_OK || (st = check_size(r, &p, &s)) != STINT_OK ||
+        (st = read_numbers(r, &p, &s)) != STINT_OK)
         return st;
     *t = (sti_exchange_tensor){.name = name,
                                .type = s.type,

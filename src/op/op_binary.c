@@ -4,10 +4,10 @@
 
 #include "kernel/elementwise/elementwise.h"
 #include "op/jet_rule.h"
+#include "op/op_binary.h"
 #include "op/op_priv.h"
 
-/* Axes are aligned at the last; 1 repeats. */
-static stint_status infer_binary(const stint_graph *graph, const sti_node *node,
+stint_status sti_op_infer_binary(const stint_graph *graph, const sti_node *node,
                                  stint_shape *out)
 {
     stint_status st = sti_op_check_count(node, 2);
@@ -31,7 +31,7 @@ static stint_status infer_binary(const stint_graph *graph, const sti_node *node,
     return STINT_OK;
 }
 
-static void run_binary(const sti_call *call, sti_binary kind)
+void sti_op_run_binary(const sti_call *call, sti_binary kind)
 {
     const stint_shape *a = sti_op_in_shape(call->graph, call->node, 0);
     const stint_shape *b = sti_op_in_shape(call->graph, call->node, 1);
@@ -81,18 +81,15 @@ GRAD(mul, stint_mul(g, d, b), stint_mul(g, d, a))
 GRAD(div, stint_div(g, d, b), sti_op_negate(g, stint_div(g, stint_mul(g, d, y), b)))
 GRAD(maximum, unless(g, d, stint_less(g, a, b)), stint_mul(g, d, stint_less(g, a, b)))
 GRAD(minimum, unless(g, d, stint_less(g, b, a)), stint_mul(g, d, stint_less(g, b, a)))
-GRAD(power,
-     stint_mul(g, d, stint_mul(g, b, stint_power(g, a, stint_add_scalar(g, b, -1.0f)))),
-     stint_mul(g, d, stint_mul(g, y, stint_log(g, a))))
 
 #define ROW(row, kind, ...)                                      \
     static void run_##row(const sti_call *call)                  \
     {                                                            \
-        run_binary(call, kind);                                  \
+        sti_op_run_binary(call, kind);                           \
     }                                                            \
     const sti_op sti_op_##row = {.name = #row,                   \
                                  .n_out = 1,                     \
-                                 .infer = infer_binary,          \
+                                 .infer = sti_op_infer_binary,   \
                                  .run = {[STI_CPU] = run_##row}, \
                                  __VA_ARGS__};
 /* Sums of series; what does not depend on the points counts for coefficient 0. */
@@ -181,7 +178,6 @@ ROW(less, STI_BINARY_LESS, .flags = INPLACE | STI_OP_NO_GRAD)
 ROW(less_equal, STI_BINARY_LESS_EQUAL, .flags = INPLACE | STI_OP_NO_GRAD)
 ROW(maximum, STI_BINARY_MAXIMUM, .flags = INPLACE, .grad = grad_maximum)
 ROW(minimum, STI_BINARY_MINIMUM, .flags = INPLACE, .grad = grad_minimum)
-ROW(power, STI_BINARY_POWER, .flags = INPLACE, .grad = grad_power)
 
 #define BUILDER(name)                                                      \
     stint_value stint_##name(stint_graph *g, stint_value a, stint_value b) \
@@ -199,7 +195,6 @@ BUILDER(less)
 BUILDER(less_equal)
 BUILDER(maximum)
 BUILDER(minimum)
-BUILDER(power)
 
 static stint_status infer_bias(const stint_graph *graph, const sti_node *node,
                                stint_shape *out)

@@ -4,11 +4,12 @@
 
 #include "base/json.h"
 #include "recommend/scorer.h"
+#include "store/model_meta.h"
 #include "train/run.h"
 
 /* Texts and blobs of its files. */
-#define STI_EMBED_META_RECIPE  "recipe"     /* INI */
-#define STI_EMBED_META_DATA    "embed.data" /* sha256 of the file of ranks */
+#define STI_EMBED_META_RECIPE  "recipe"        /* INI */
+#define STI_EMBED_META_DATA    STI_META_CLICKS /* sha256 of the file of ranks */
 #define STI_EMBED_META_WEIGHTS "weights_sha256"
 #define STI_EMBED_META_TABLE   "embed.table" /* the table's folder, where not beside */
 #define STI_EMBED_BLOB_PLACE   "embed.place" /* generation, then sums of the epoch */

@@ -19,6 +19,7 @@
 #define TITLE "stint trsv 3\n"
 
 enum { ROWS = 2048, NEAR = 256, LONG = 16, REPEATS = 7 };
+#define FAR_BYTES ((size_t)64 << 20) /* beyond any cache, the largest block here */
 
 /* ---- measuring ---- */
 
@@ -269,7 +270,7 @@ static bool measure(sti_trsv_costs *c)
         c->push_s = time_push(&b);
         c->handoff_s = time_handoff(&busy);
         c->near_bytes_per_s = time_reading((size_t)4 << 20);
-        c->far_bytes_per_s = time_reading((size_t)64 << 20);
+        c->far_bytes_per_s = time_reading(FAR_BYTES);
         c->far_bytes = cache_bytes(c->near_bytes_per_s, c->far_bytes_per_s);
     }
     bench_fini(&b);
@@ -378,25 +379,41 @@ static const sti_trsv_costs typical = {.entry_s = 4e-10,
                                        .far_bytes_per_s = 2e10,
                                        .far_bytes = 1.6e7};
 
+/* What is stored of this host, if that has not been read. False: it is to be measured.
+ */
+static bool find_known(int isa, char *path, size_t path_bytes, bool *named_out)
+{
+    char name[64];
+    (void)snprintf(name, sizeof name, "trsv-%s.txt", sti_isa_name(sti_isa_now()));
+    *named_out = sti_cache_path(name, path, path_bytes);
+    if (!known[isa] && *named_out)
+        known[isa] = read_stored(path, &host[isa]);
+    return known[isa];
+}
+
+size_t sti_trsv_costs_bytes(void)
+{
+    char path[2048];
+    bool named;
+    pthread_mutex_lock(&mutex);
+    const bool found = find_known((int)sti_isa_now(), path, sizeof path, &named);
+    pthread_mutex_unlock(&mutex);
+    return found ? 0 : FAR_BYTES + ((size_t)1 << 20);
+}
+
 const sti_trsv_costs *sti_trsv_costs_host(bool memory_is_short)
 {
-    const sti_trsv_costs *found = NULL;
     const int isa = (int)sti_isa_now();
-    char name[64], path[2048];
+    char path[2048];
+    bool named;
     pthread_mutex_lock(&mutex);
-    if (!known[isa]) {
-        (void)snprintf(name, sizeof name, "trsv-%s.txt", sti_isa_name(sti_isa_now()));
-        const bool named = sti_cache_path(name, path, sizeof path);
-        if (named && read_stored(path, &host[isa])) {
-            known[isa] = true;
-        } else if (!memory_is_short) {
-            const bool sure = measure(&host[isa]);
-            if (named && sure)
-                store(path, &host[isa]);
-            known[isa] = true;
-        }
+    if (!find_known(isa, path, sizeof path, &named) && !memory_is_short) {
+        const bool sure = measure(&host[isa]);
+        if (named && sure)
+            store(path, &host[isa]);
+        known[isa] = true;
     }
-    found = known[isa] ? &host[isa] : &typical;
+    const sti_trsv_costs *found = known[isa] ? &host[isa] : &typical;
     pthread_mutex_unlock(&mutex);
     return found;
 }

@@ -22,6 +22,8 @@ typedef struct sti_trsv_costs {
  * kernel/machine/machine.h does. Where memory is short nothing is measured, which takes
  * some: typical ones then, if none are known. */
 const sti_trsv_costs *sti_trsv_costs_host(bool memory_is_short);
+/* Bytes that measuring takes, and gives back; 0: they are known. */
+size_t sti_trsv_costs_bytes(void);
 
 /* Seconds of one solve by one thread with rows as they lie (order NULL) or in an order;
  * grouped where eight of one level and length follow each other. */

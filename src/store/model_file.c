@@ -46,6 +46,11 @@ static stint_status read_classes(stint_model_file *m)
     const char *text = text_of(m, STI_META_CLASSES);
     json_t *list = text ? json_loads(text, 0, NULL) : NULL;
     size_t count = json_array_size(list);
+    if (!text && text_of(m, STI_META_CLICKS))
+        return sti_fail(STINT_E_UNSUPPORTED,
+                        "%s: is a model of clicks, which stint eval, run, report and "
+                        "export embeddings take",
+                        sti_tensor_file_path(m->file));
     stint_status st = count >= 1 && count <= CLASSES_MAX
                           ? STINT_OK
                           : broken(m, "it names no classes");

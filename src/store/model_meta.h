@@ -30,6 +30,8 @@
  * what they were fitted to. */
 #define STI_META_FIELD     "field"
 #define STI_META_FIELD_SHA "field_sha256"
+/* Recommendation models have it in place of all those: the hash of their ranks. */
+#define STI_META_CLICKS    "embed.data"
 #define STI_META_IMAGE     "image" /* height width channels */
 #define STI_META_MEAN      "mean"
 #define STI_META_DEVIATION "deviation"

@@ -75,6 +75,11 @@ run 0 solve r.mtx --json --solves 3 --memory "$least"
 if ! nm "$STINT" | grep -q __asan_init && ! nm "$STINT" | grep -q __tsan_init; then
     json "j['peak_rss_bytes'] <= j['planned_peak_bytes'] <= $least"
 fi
+# The first solve on a host measures it: that is in the plan, too.
+XDG_CACHE_HOME=$work/fresh run 0 solve p.mtx --json
+if ! nm "$STINT" | grep -q __asan_init && ! nm "$STINT" | grep -q __tsan_init; then
+    json "64 << 20 < j['peak_rss_bytes'] <= j['planned_peak_bytes']"
+fi
 run 3 solve r.mtx --memory $((least - 1048576))
 says err "memory"
 run 3 solve r.mtx --memory $((least - 1048576)) --plan
@@ -110,6 +115,12 @@ printf '%s\n2 2 2\n1 1 1\n2 2 0\n' "$header" >bad.mtx; bad 4 "diagonal entry of 
 printf '%s\n2 2 2\n1 1 1\n2 1 1\n' "$header" >bad.mtx; bad 4 "row 2 has no diagonal"
 printf '%s\n2 3 2\n1 1 1\n2 2 1\n' "$header" >bad.mtx; bad 4 "2 x 3"
 printf '%s\n2 2 99999999999\n' "$header" >bad.mtx; bad 8 "99999999999 entries"
+# More rows than the memory of a machine: refused before they are touched.
+if [ "$(awk '/^MemTotal/ { print $2 }' /proc/meminfo)" -lt 30000000 ]; then
+    printf '%s\n2147483646 2147483646 1\n1 1 1\n' "$header" >bad.mtx
+    bad 3 "this process can have"
+    run 3 data info bad.mtx
+fi
 printf '%s\n3 3 4\n1 1 1\n2 2 1\n3 3 1\n1 2 1\n' "${header/general/symmetric}" >bad.mtx
 bad 4 "bad.mtx:6: row 1, column 2 of a symmetric matrix"
 run 4 solve general.mtx --method trsv

@@ -33,6 +33,16 @@ refused 2 'data.format' train r.ini --data c.csv --out x --set data.format=crite
 refused 2 'holds a run already' train r.ini --data c.csv --out a
 refused 2 'embedding.optimizer' train r.ini --data c.csv --out a --resume --set embedding.optimizer=sgd --steps 80
 refused 4 'is another table' train r.ini --data d.csv --out a --resume
+# Answers in the place of what they are made from.
+cp c.csv kept.csv
+refused 2 'written over' eval a --data c.csv --scores c.csv
+refused 2 'written over' plan r.ini --data c.csv --svg c.csv
+cmp c.csv kept.csv
+refused 2 'written over' eval a --data c.csv --scores a/model.safetensors
+refused 2 "the model's table" eval a --data c.csv --scores a/embeddings/rows.bin
+refused 2 "the model's table" export embeddings a --out a/embeddings/ids.ranks
+refused 5 'cannot be' eval a --data c.csv --scores nowhere/s.npy
+refused 8 'is a model of clicks' info a
 # One class has no AUC, and that is said; words and JSON.
 sed 's/^[01],/1,/' c.csv >ones.csv
 "$STINT" eval a --data ones.csv --split all >out.txt

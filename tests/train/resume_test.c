@@ -213,13 +213,35 @@ static void test_end_moved_after_selection(void **state)
  * thought about, not forgotten. */
 static void test_keys_that_may_change(void **state)
 {
-    static const char *const may[] = {
-        "data.path",      "data.format", "data.tokenizer_path",  "train.epochs",
-        "train.steps",    "train.start", "train.eval_every",     "loss.reference",
-        "net.overlap",    "run.out",     "run.threads",          "run.memory",
-        "run.lanes",      "run.keep",    "run.checkpoint_every", "run.log_every",
-        "run.hash_every", "run.answers", "run.tensorboard",      "env.rom",
-        "agent.overlap"};
+    static const char *const may[] = {"data.path",
+                                      "data.format",
+                                      "data.tokenizer_path",
+                                      "train.epochs",
+                                      "train.steps",
+                                      "train.start",
+                                      "train.eval_every",
+                                      "loss.reference",
+                                      "net.overlap",
+                                      "run.out",
+                                      "run.threads",
+                                      "run.memory",
+                                      "run.lanes",
+                                      "run.keep",
+                                      "run.checkpoint_every",
+                                      "run.log_every",
+                                      "run.hash_every",
+                                      "run.answers",
+                                      "run.tensorboard",
+                                      "env.rom",
+                                      "agent.overlap",
+                                      "update.gains",
+                                      "embedding.path",
+                                      "embedding.policy",
+                                      "embedding.lookahead",
+                                      "embedding.hot",
+                                      "embedding.prefetch",
+                                      "embedding.io",
+                                      "embedding.cache"};
     const sti_recipe_table *table = sti_recipe_table_get();
     stint_recipe *r = make_recipe("keys", NULL);
     size_t found = 0;
