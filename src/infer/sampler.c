@@ -18,7 +18,7 @@ stint_status sti_sampler_check(const sti_sampler_desc *d)
     if (!(d->temperature >= 0 && d->temperature <= 1e6))
         return sti_fail(STINT_E_USAGE,
                         "temperature is %g, but must be 0 (always the likeliest token) "
-                        "or a number above it; 1 is as trained",
+                        "or a number above it, to 1e6; 1 is as trained",
                         d->temperature);
     if (d->top_k < 0)
         return sti_fail(STINT_E_USAGE, "top_k is %" PRId64 ", but must be at least 1",
