@@ -122,6 +122,7 @@ static stint_status clicks_run(sti_cli_call *call)
     if (!args->out)
         return sti_fail(STINT_E_USAGE, "say where the clicks go: --out FILE");
     STI_TRY(read_fields(args->fields, &desc));
+    sti_cli_catch_signals(); /* making looks, and leaves no half of a file */
     STI_TRY(sti_clicks_make(&desc, &made));
     st = clicks_answer(call, &made);
 out:
@@ -325,6 +326,7 @@ static stint_status rank_run(sti_cli_call *call)
         desc.format = (sti_clicks_format)(args->format - 1);
     else
         STI_TRY(sti_clicks_find_format(desc.path, &desc.format));
+    sti_cli_catch_signals(); /* counting looks, too */
     STI_TRY(sti_clicks_rank(&desc, args->out, &counted));
     st = rank_answer(call, &counted);
 out:

@@ -7,6 +7,7 @@
 #include "base/fail.h"
 #include "base/file.h"
 #include "base/rng.h"
+#include "base/stop.h"
 #include "base/text.h"
 #include "train/ranking.h"
 
@@ -139,7 +140,9 @@ static stint_status write_all(maker *m)
     if (st == STINT_OK)
         st = add_header(m, writer);
     for (int64_t row = 0; row < m->desc->rows && st == STINT_OK; row++)
-        st = add_row(m, writer, row);
+        st = sti_stop_asked() == STINT_OK
+                 ? add_row(m, writer, row)
+                 : sti_fail(sti_stop_asked(), "stopped; nothing is written");
     if (st == STINT_OK)
         return sti_writer_commit(writer);
     sti_writer_abort(writer);

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/fail.h"
 #include "base/memory.h"
+#include "base/stop.h"
 #include "solve/krylov_general.h"
 #include "solve/precond.h"
 #include "solve/rcm.h"
@@ -330,6 +331,9 @@ static stint_status product(void *arg, int64_t count, const double *const *x,
                             double *const *y)
 {
     const sti_system *s = arg;
+    const stint_status stop = s->d.stops ? sti_stop_asked() : STINT_OK;
+    if (stop != STINT_OK)
+        return sti_fail(stop, "stopped between two iterations");
     for (int64_t c = 0; c < count; c++)
         sti_operator_product(&s->team, s->a, x[c], y[c]);
     return STINT_OK;

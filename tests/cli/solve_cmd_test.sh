@@ -137,6 +137,18 @@ run 2 solve spd.mtx --out x.txt
 run 2 solve spd.mtx --precision half
 run 8 solve spd.mtx --precision float
 run 8 solve spd.mtx --report page.html
+# Stopped: between solves, or between iterations.
+for flags in "--triangle lower" "--method cg --precond none" "--method gmres" "--method bicgstab"; do
+    "$STINT" solve p.mtx $flags --solves 1000000 --out x.npy -q >out 2>err &
+    solver=$!
+    sleep 0.5
+    kill -TERM $solver
+    wait $solver
+    status=$?
+    [ $status = 143 ] || fail "$flags: status $status"
+    says err "stopped"
+    [ -e x.npy ] && fail "an answer of a stopped solve"
+done
 rm -f x.npy
 run 1 solve spd.mtx --tol 1e-12 --max-iter 2 --precond none --out x.npy --json
 json 'not j["converged"] and j["residual"] > 1e-12 and j["iterations"] == 2'

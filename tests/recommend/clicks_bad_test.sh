@@ -95,6 +95,15 @@ if [ $rc != 77 ]; then
     [ $rc = 0 ] || exit 1
     [ "$(field full.json weights_sha256)" = "$(field a.json weights_sha256)" ]
 fi
+# Ctrl-C while a file is made: no half of it stays. (A shell's background jobs ignore
+# SIGINT, so it is SIGTERM here.)
+"$STINT" data clicks --out long.csv --rows 100000000 -q 2>err.txt &
+maker=$!
+for _ in $(seq 100); do [ -e long.csv.part ] && break; sleep 0.1; done
+kill -TERM $maker
+rc=0
+wait $maker || rc=$?
+[ $rc = 143 ] && grep -q stopped err.txt && [ -z "$(ls | grep long.csv)" ]
 # Several processes are told that one trains.
 rc=0
 for rank in 0 1; do
