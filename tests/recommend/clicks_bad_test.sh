@@ -66,6 +66,14 @@ rm e/model.safetensors
 "$STINT" train r.ini --data c.csv --out e --resume -q --json >e.json 2>err.txt
 grep -q 'passed over' err.txt
 [ "$(field e.json weights_sha256)" = "$(field a.json weights_sha256)" ]
+# A finished run that goes on and is stopped: its model was of other rows.
+cp -r a h
+"$STINT" train r.ini --data c.csv --out h --resume --steps 1000000 -q 2>err.txt &
+trainer=$!
+for _ in $(seq 100); do [ -e h/model.safetensors ] || break; sleep 0.1; done
+kill -TERM $trainer
+wait $trainer || [ $? = 143 ]
+refused 4 'holds no model.safetensors yet' eval h --data c.csv
 # O_DIRECT that the file system refuses: said, and the same bits.
 if [ -w /dev/shm ] && ! dd if=/dev/zero of=/dev/shm/stint-odirect bs=4096 count=1 oflag=direct 2>/dev/null; then
     "$STINT" train r.ini --data c.csv --out t --set embedding.path=/dev/shm/stint-rows-$$ \
