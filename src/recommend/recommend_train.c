@@ -37,6 +37,19 @@ static stint_status check(const sti_recommend *r)
     return sti_isa_check();
 }
 
+/* A table elsewhere may be another run's. */
+static stint_status check_own_table(const sti_recommend *r)
+{
+    char rows[1200];
+    snprintf(rows, sizeof rows, "%.1000s/rows.bin", r->table);
+    if (r->desc->resume || r->desc->force || !sti_path_is_file(rows))
+        return STINT_OK;
+    return sti_fail(STINT_E_USAGE,
+                    "embedding.path: %s holds a table already; go on with it by "
+                    "--resume, replace it by --force, or name another folder",
+                    r->table);
+}
+
 static stint_status name_files(sti_recommend *r)
 {
     const char *own = sti_embedding_section_of(r->recipe)->path;
@@ -46,9 +59,10 @@ static stint_status name_files(sti_recommend *r)
     const int length = own && *own ? snprintf(r->table, sizeof r->table, "%s", own)
                                    : snprintf(r->table, sizeof r->table,
                                               "%s/embeddings", r->folder.out);
-    return length < 0 || length > 1000
-               ? sti_fail(STINT_E_USAGE, "embedding.path: is too long")
-               : sti_run_check_folder(&r->folder);
+    if (length < 0 || length > 1000)
+        return sti_fail(STINT_E_USAGE, "embedding.path: is too long");
+    st = sti_run_check_folder(&r->folder);
+    return st == STINT_OK && own && *own ? check_own_table(r) : st;
 }
 
 static stint_status begin_folder(sti_recommend *r)

@@ -43,6 +43,7 @@ refused 2 "the model's table" eval a --data c.csv --scores a/embeddings/rows.bin
 refused 2 "the model's table" export embeddings a --out a/embeddings/ids.ranks
 refused 5 'cannot be' eval a --data c.csv --scores nowhere/s.npy
 refused 8 'is a model of clicks' info a
+refused 2 'holds a table already' train r.ini --data c.csv --out x --set embedding.path=a/embeddings
 # One class has no AUC, and that is said; words and JSON.
 sed 's/^[01],/1,/' c.csv >ones.csv
 "$STINT" eval a --data ones.csv --split all >out.txt
