@@ -195,6 +195,12 @@ static stint_status solve(sti_solve_task *t)
     STI_TRY(
         sti_system_judge(t->system, t->columns, side(t), answer_of(t), &t->residual));
     find_error(t);
+    for (int64_t k = 0; t->solved == STINT_OK && k < t->n * t->columns; k++)
+        if (!isfinite(t->x[k]))
+            t->solved =
+                sti_fail(STINT_E_FAILED,
+                         "row %" PRId64 " of the answer is beyond the largest %s",
+                         k / t->columns + 1, t->desc.single ? "float" : "double");
 out:
     return st;
 }

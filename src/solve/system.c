@@ -407,11 +407,35 @@ static stint_status run_general(sti_system *s, int64_t columns, const double *b,
     return st;
 }
 
+/* Squares of entries beyond these would overflow, or vanish: a sum of infinity, or of
+ * 0, would end the iteration at once as if it had converged. */
+static stint_status check_sizes(const sti_system *s, int64_t columns, const double *b)
+{
+    for (int64_t c = 0; c < columns; c++) {
+        double most = 0;
+        for (int64_t i = 0; i < s->d.a->rows; i++)
+            most = fmax(most, fabs(b[i * columns + c]));
+        if (most > 1e140 || (most > 0 && most < 1e-140))
+            return sti_fail(STINT_E_FAILED,
+                            "the largest entry of right-hand side %" PRId64
+                            " is %g; %s wants it between 1e-140 and 1e140: scale the "
+                            "system",
+                            c + 1, most, sti_method_names[s->info.method]);
+    }
+    return STINT_OK;
+}
+
 static stint_status solve_krylov(sti_system *s, int64_t columns, const double *b,
                                  double *x, int64_t *iterations_out)
 {
     const double *in = b;
     double *out = x;
+    const stint_status sizes = check_sizes(s, columns, b);
+    if (sizes != STINT_OK) {
+        memset(x, 0, sizeof *x * (size_t)(s->d.a->rows * columns));
+        *iterations_out = 0;
+        return sizes;
+    }
     if (s->b) {
         turn(s, columns, false, b, s->b);
         in = s->b;
