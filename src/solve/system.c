@@ -89,6 +89,11 @@ static stint_status check_trsv(const sti_system_desc *d, const sti_system_info *
         return sti_fail(STINT_E_USAGE,
                         "--order rcm would make another matrix of a triangle; it is "
                         "for cg, gmres and bicgstab");
+    if (d->precond != STI_PRECOND_AUTO && d->precond != STI_PRECOND_NONE)
+        return sti_fail(STINT_E_USAGE,
+                        "a triangular solve has no preconditioner; --precond %s is for "
+                        "cg, gmres and bicgstab",
+                        sti_precond_names[d->precond]);
     if (d->triangle == STI_PART_WHOLE && info->kind != STI_MATRIX_LOWER &&
         info->kind != STI_MATRIX_UPPER)
         return sti_fail(STINT_E_INPUT,

@@ -135,6 +135,7 @@ run 5 solve none.mtx
 run 2 solve spd.mtx --out spd.mtx
 run 2 solve spd.mtx --out x.txt
 run 2 solve spd.mtx --precision half
+run 2 solve spd.mtx --triangle lower --precond ilu0
 run 8 solve spd.mtx --precision float
 run 8 solve spd.mtx --report page.html
 # What over- or underflows has no answer.
