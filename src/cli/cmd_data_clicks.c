@@ -137,7 +137,9 @@ const sti_cli_command sti_cmd_data_clicks = {
                "--seed 1",
     .about =
         "13 numbers and fields of ids by Zipf's law; labels are drawn from a hidden "
-        "model. 26 fields of one id: in Criteo's format, else csv with a header.",
+        "model. 26 fields of one id: in Criteo's format, unless FILE ends in .csv; "
+        "else "
+        "csv with a header.",
     .min_operands = 0,
     .max_operands = 0,
     STI_CLI_ARGS(clicks_rows, clicks_args),

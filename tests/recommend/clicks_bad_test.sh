@@ -20,6 +20,11 @@ refused() { # RC WORDS, then the command
 field() { /usr/bin/python3 -c 'import json,sys; print(json.load(open(sys.argv[1]))[sys.argv[2]])' "$1" "$2"; }
 
 "$STINT" train r.ini --data c.csv --out a -q --json >a.json
+# 26 fields are read as they were written, by either name.
+for name in k.csv k.txt; do
+    "$STINT" data clicks --out $name --rows 50 -q >/dev/null
+    "$STINT" data rank $name -q | grep -q '13 numbers, 26 fields'
+done
 # What does not go together, before anything is read.
 refused 2 'optimizer.clip' train r.ini --data c.csv --out x --set optimizer.clip=1
 refused 2 'train.batch: auto' train r.ini --data c.csv --out x --batch auto --memory 1G
