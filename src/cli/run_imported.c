@@ -120,6 +120,9 @@ static stint_status fill_inputs(sti_cli_call *call, sti_imported *m)
         const char *equals = strrchr(words[i], '=');
         const sti_lowered_port *port =
             equals ? port_named(m, words[i], (size_t)(equals - words[i])) : NULL;
+        if (m->lowered.inputs == 0)
+            return sti_fail(STINT_E_USAGE, "--input %s: this network has no inputs",
+                            sti_shown(words[i]));
         if (!port)
             return sti_fail(
                 STINT_E_USAGE,

@@ -31,14 +31,14 @@ static const lower_row *find_row(const sti_exchange_node *n)
 
 /* ---- nodes that fail ---- */
 
-/* The line of the node's operator gets one more name, up to eight of them. */
+/* One more "Op 'node': why" to the list, with a semicolon between two. */
 static void list_unsupported(sti_lowering *l, const sti_exchange_node *n,
                              const char *why)
 {
     sti_text *text = &l->out->unsupported;
-    sti_text_printf(text, "  %s '%.100s'%s%s\n", sti_shown(n->op),
-                    sti_shown(sti_exchange_node_name(n)), why ? ": " : "",
-                    why ? why : "");
+    sti_text_printf(text, "%s%s '%.100s'%s%s", text->length ? "; " : "",
+                    sti_shown(n->op), sti_shown(sti_exchange_node_name(n)),
+                    why ? ": " : "", why ? why : "");
 }
 
 static stint_status lose_outputs(sti_lowering *l, const sti_exchange_node *n)
@@ -153,12 +153,11 @@ static stint_status check_arity(const sti_lowering *l, const sti_exchange_node *
     const int needed = row && max_in == 65535 ? n->n_in : min_in;
     for (int i = 0; fits && i < needed; i++)
         fits = n->in[i][0] != '\0';
-    return fits
-               ? STINT_OK
-               : sti_lower_refuse(l, STINT_E_INPUT,
-                                  "%d operands and %d results; it wants %d operands or "
-                                  "more, none of them left out, and a result",
-                                  n->n_in, n->n_out, min_in);
+    return fits ? STINT_OK
+                : sti_lower_refuse(l, STINT_E_INPUT,
+                                   "%d operands and %d results; it wants %d to %d "
+                                   "operands, the first %d not left out, and a result",
+                                   n->n_in, n->n_out, min_in, max_in, needed);
 }
 
 static stint_status keep_node(sti_lowering *l, const sti_exchange_node *n)
@@ -494,8 +493,8 @@ static stint_status unsupported(const sti_lowering *l)
         return STINT_E_MEMORY;
     return sti_fail(
         STINT_E_UNSUPPORTED,
-        "%s: these nodes cannot be imported:\n%.1500s(docs/exchange.md lists "
-        "the operators that can)",
+        "%s: these nodes cannot be imported (docs/exchange.md lists the operators that "
+        "can): %s",
         sti_shown(l->options->name), text->data);
 }
 

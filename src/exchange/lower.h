@@ -45,7 +45,7 @@ typedef struct sti_lowered {
      * what a model file keeps. In the arena of `kept`; the caller destroys it after all
      * that was built. */
     sti_exchange_graph *kept;
-    /* Nodes that cannot be lowered: a line "  Op: node, node" an operator, or "". */
+    /* Nodes that cannot be lowered: "Op 'node': why; Op 'node'", or "". */
     sti_text unsupported;
 } sti_lowered;
 

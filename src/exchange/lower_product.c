@@ -136,9 +136,11 @@ stint_status sti_lower_matmul(sti_lowering *l, const sti_exchange_node *n)
         y = many_by_one(l, &a, &b);
     else if ((st = many_by_many(l, &a, &b, &y)) != STINT_OK)
         return st;
+    if (y.value < 0)
+        return sti_graph_status(l->graph);
     unsigned gone = x.rank == 1 ? 1u << (y.rank - 2) : 0;
     gone |= w.rank == 1 ? 1u << (y.rank - 1) : 0;
-    if (gone && y.value >= 0)
+    if (gone)
         y = sti_lane_without(l, &y, gone);
     return sti_lower_result(l, n, 0, &y, y.value);
 }

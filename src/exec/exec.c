@@ -68,12 +68,19 @@ static void collect_slot(collector *c, sti_region region, size_t offset, void **
         c->exec->fixups[c->exec->fix_begin[region] + at] = (fixup){slot, offset};
 }
 
+/* The value whose bytes this one has: a view may be of a constant, which has its own.
+ */
+static const sti_value_row *root_of(const sti_plan *plan, stint_value value)
+{
+    return sti_graph_value(plan->graph, plan->allocation[value].root);
+}
+
 static void collect_value(collector *c, stint_value value, void **slot)
 {
     if (value < 0)
         return;
     const sti_allocation *allocation = &c->exec->plan->allocation[value];
-    const sti_value_row *row = sti_graph_value(c->exec->plan->graph, value);
+    const sti_value_row *row = root_of(c->exec->plan, value);
     if (row->role == STI_ROLE_CONSTANT)
         *slot = (void *)(uintptr_t)row->data; /* (read only) */
     else if (allocation->region != STI_REGION_NONE)
@@ -188,7 +195,7 @@ void *sti_exec_address(const sti_exec *exec, stint_value value)
     if (value < 0 || value >= sti_graph_value_count(exec->plan->graph))
         return NULL;
     const sti_allocation *allocation = &exec->plan->allocation[value];
-    const sti_value_row *row = sti_graph_value(exec->plan->graph, value);
+    const sti_value_row *row = root_of(exec->plan, value);
     if (row->role == STI_ROLE_CONSTANT)
         return (void *)(uintptr_t)row->data;
     if (allocation->region == STI_REGION_NONE || !exec->base[allocation->region])

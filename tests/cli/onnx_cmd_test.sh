@@ -60,6 +60,14 @@ same types.npz types.want.npz
 run 0 run types.st --input x=types.x.npy
 says out "y [3, 6] f32:"
 
+run 0 import onnx constants.onnx --out constants.st
+run 0 run constants.st --input x=constants.x.npy --out constants.npz -q
+same constants.npz constants.want.npz
+run 0 import onnx alone.onnx --out alone.st
+run 0 run alone.st
+run 2 run alone.st --input x=constants.x.npy
+says err "no inputs"
+
 # ---- memory
 run 0 plan conv.st --json
 json "j['fits'] and sum(p['bytes'] for p in j['parts']) == j['planned_peak_bytes']"
@@ -104,6 +112,14 @@ run 5 import onnx gone.onnx --out no.st
 run 8 import onnx branch.onnx --out no.st
 says err "/gate"
 run 4 import onnx deep.onnx --out no.st
+for file in hostile/*.onnx; do
+    timeout 20 "$STINT" import onnx "$file" --out no.st >out 2>err
+    got=$?
+    [ $got -eq 4 ] || [ $got -eq 8 ] || fail "$file: exit $got, $(cat err)"
+done
+mkfifo hostile/pipe
+sed 's/little.bin/pipe\x00\x00\x00\x00\x00\x00/' hostile/little.onnx >hostile/waits.onnx
+run 4 import onnx hostile/waits.onnx --out no.st
 run 0 import onnx nan.onnx --out nan.st
 says err "not finite"
 [ ! -e no.st ] || fail "a refused file was written"

@@ -1,6 +1,7 @@
 """ONNX files and what NumPy makes of the same networks, for onnx_cmd_test.sh: a file NAME.onnx,
 inputs NAME.IN.npy and the wanted NAME.want.npz, by loops that share nothing with Stint."""
 
+import os
 import sys
 
 import numpy as np
@@ -165,6 +166,80 @@ def types():
     np.savez("types.want.npz", y=(x + half.astype(np.float64) + double + far)[index])
 
 
+def one(name, op, operands, results=1, **attributes):
+    """A file of one node of tensors alone."""
+    m = Model()
+    names = []
+    for i, operand in enumerate(operands):
+        names.append("" if operand is None else f"t{i}")
+        if operand is not None:
+            m.tensor(f"t{i}", operand)
+    m.node(op, names, [f"y{i}" for i in range(results)], name="/node", **attributes)
+    m.output("y0")
+    m.write(f"hostile/{name}.onnx")
+
+
+def hostile():
+    """Operands that are left out, empty, of other types, or count beyond any tensor."""
+    os.mkdir("hostile")
+    a, far = draw(2, 3), 1 << 62
+    one("hole", "Max", [a, None, a])
+    one("gap", "Concat", [a, None], axis=0)
+    one("list", "Squeeze", [draw(1, 3), draw(1)])
+    one("perm", "Transpose", [a], perm=[0.0, 1.0])
+    one("range", "Range", [np.array(0), np.array(9), np.array([], np.int64)])
+    one("mixed", "Range", [np.array(0), np.array(9), np.float32(1)])
+    one("diagonal", "Trilu", [a, np.array([], np.int64)])
+    one("again", "Slice", [a, np.zeros(9, np.int64), np.full(9, far), np.zeros(9, np.int64)])
+    one("split", "Split", [np.arange(4), np.array([1, far * 2 - 1])], results=2)
+    one("tile", "Tile", [np.zeros((0, 2), np.float32), np.array([1, far])])
+    one("lengths", "ConstantOfShape", [np.array([1 << 40, 1 << 40, 0])])
+    m = Model()
+    m.input("x", 1, [2, 3])
+    m.node("Pad", ["x"], ["y"], pads=[-far * 2, 0, 0, 0])
+    m.output("y")
+    m.write("hostile/pads.onnx")
+    m = Model()
+    m.input("x", 1, [3])
+    m.tensor("t", draw(2, 2, 3, 4))
+    m.node("MatMul", ["x", "t"], ["p"])
+    m.node("MatMul", ["p", "x"], ["y"])
+    m.output("y")
+    m.write("hostile/vector.onnx")
+    m = Model()
+    m.tensor("t", a, external=("little.bin", 0))
+    m.node("Relu", ["t"], ["y"])
+    m.output("y")
+    m.write("hostile/little.onnx")
+    open("hostile/little.bin", "wb").write(b"little")
+
+
+def constants():
+    """Results that depend on nothing: views and products of what is known."""
+    a, b = draw(4, 3), draw(3, 5)
+    m = Model()
+    m.input("x", 1, [2])
+    m.tensor("a", a)
+    m.tensor("b", b)
+    m.node("MatMul", ["a", "b"], ["y"])
+    m.node("Relu", ["x"], ["z"])
+    m.output("y")
+    m.output("z")
+    m.write("constants.onnx")
+    x = draw(2)
+    np.save("constants.x.npy", x)
+    np.savez("constants.want.npz", y=a.astype(np.float64) @ b, z=np.maximum(x, 0))
+
+
+def alone():
+    """A network without inputs."""
+    m = Model()
+    m.tensor("t", draw(2, 3))
+    m.node("Relu", ["t"], ["y"])
+    m.output("y")
+    m.write("alone.onnx")
+
+
 def bad():
     """Files to be refused."""
     good = open("conv.onnx", "rb").read()
@@ -219,6 +294,7 @@ def bad():
     m.node("Mul", ["x", "nan"], ["y"])
     m.output("y")
     m.write("nan.onnx")
+    hostile()
     inner = Model()
     inner.output("x")
     for _ in range(40):
@@ -236,5 +312,7 @@ if __name__ == "__main__":
     convolutional()
     attention()
     types()
+    constants()
+    alone()
     bad()
     sys.exit(0)
