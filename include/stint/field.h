@@ -98,7 +98,8 @@ typedef struct stint_field_plan_result {
      * result depends on removed, equal things merged, signs and factors folded, mixed
      * derivatives that differ in their order taken once. */
     int64_t built, dead_code, common_subexpression, simplify, symmetric;
-    /* Multiply-adds a point. */
+    /* Multiply-adds a point; infinite: not built, since its graph
+     * has more than 6000 nodes. */
     double reverse_multiply_adds, jets_multiply_adds;
     /* Points of a tile: a power of two, as many as work in half a MiB a thread, or as
      * the budget holds. Bytes that one thread's tile works in, of the weights, and of

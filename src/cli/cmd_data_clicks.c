@@ -122,6 +122,7 @@ static stint_status clicks_run(sti_cli_call *call)
     if (!args->out)
         return sti_fail(STINT_E_USAGE, "say where the clicks go: --out FILE");
     STI_TRY(read_fields(args->fields, &desc));
+    sti_cli_catch_signals(); /* making looks, and leaves no half of a file */
     STI_TRY(sti_clicks_make(&desc, &made));
     st = clicks_answer(call, &made);
 out:
@@ -136,7 +137,9 @@ const sti_cli_command sti_cmd_data_clicks = {
                "--seed 1",
     .about =
         "13 numbers and fields of ids by Zipf's law; labels are drawn from a hidden "
-        "model. 26 fields of one id: in Criteo's format, else csv with a header.",
+        "model. 26 fields of one id: in Criteo's format, unless FILE ends in .csv; "
+        "else "
+        "csv with a header.",
     .min_operands = 0,
     .max_operands = 0,
     STI_CLI_ARGS(clicks_rows, clicks_args),
@@ -325,6 +328,7 @@ static stint_status rank_run(sti_cli_call *call)
         desc.format = (sti_clicks_format)(args->format - 1);
     else
         STI_TRY(sti_clicks_find_format(desc.path, &desc.format));
+    sti_cli_catch_signals(); /* counting looks, too */
     STI_TRY(sti_clicks_rank(&desc, args->out, &counted));
     st = rank_answer(call, &counted);
 out:

@@ -180,23 +180,29 @@ static stint_status answer(sti_cli_call *call, const stint_finetune_result *r)
     return sti_cli_answer(call, &text);
 }
 
-/* From --what to the recipe and the search. A list says by itself what is trained. */
+/* From --what to the recipe and the search. A list, or a key that was set, says by
+ * itself what is trained. */
 static stint_status choose(sti_cli_call *call, stint_finetune_desc *desc)
 {
     static const char *const words[] = {"full", "full", "full", "bias", "last", "lora"};
     const finetune_args *args = call->args;
-    const bool list = sti_update_section_of(call->recipe)->tensors != NULL;
+    const sti_update_values *update = sti_update_section_of(call->recipe);
+    const bool list = update->tensors || update->what != STI_UPDATE_FULL;
     const bool limited =
         sti_run_section_of(call->recipe)->memory_bytes > 0 || args->step_time;
     stint_status st = STINT_OK;
     if (list && args->what != AUTO)
-        return sti_fail(STINT_E_USAGE, "--what and --tensors: the list says what is "
-                                       "trained; give one of the two");
+        return sti_fail(STINT_E_USAGE,
+                        "--what and %s: either says what is trained; give one of the "
+                        "two",
+                        update->tensors ? "--tensors" : "update.what");
     desc->search = !list && (args->what == SPARSE || (args->what == AUTO && limited));
     if (args->step_time && !desc->search)
         return sti_fail(STINT_E_USAGE,
                         "--step-time: is for a search; leave out %s, or this",
-                        list ? "--tensors" : "--what");
+                        update->tensors ? "--tensors"
+                        : list          ? "update.what"
+                                        : "--what");
     if (args->step_time)
         st = sti_parse_latency(args->step_time, &desc->step_s, &desc->step_share);
     if (st != STINT_OK)

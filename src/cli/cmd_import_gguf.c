@@ -2,6 +2,7 @@
 #include <inttypes.h>
 
 #include "base/fail.h"
+#include "base/file.h"
 #include "base/units.h"
 #include "cli/cli.h"
 #include "store/text_model_file.h"
@@ -97,14 +98,15 @@ static stint_status import_run(sti_cli_call *call)
             "run --weights q8` keeps them in blocks)",
             weight_names[args->weights]);
     stint_status st = sti_cli_check_out(path, args->out);
-    if (st == STINT_OK)
-        st = stint_text_model_open(path, &model);
-    if (st == STINT_OK && !model->gguf)
+    if (st == STINT_OK && (sti_path_is_file(path) || sti_path_is_dir(path)) &&
+        !sti_gguf_is(path))
         st =
             sti_fail(STINT_E_INPUT,
                      "%s: no GGUF file; a folder in Hugging Face's layout goes through "
                      "`stint import hf`",
                      path);
+    if (st == STINT_OK)
+        st = stint_text_model_open(path, &model);
     if (st == STINT_OK)
         st = stint_text_model_write(model, args->out);
     if (st == STINT_OK)

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/fail.h"
 #include "base/file.h"
+#include "base/stop.h"
 #include "base/units.h"
 #include "cli/cli_solve.h"
 
@@ -151,6 +152,11 @@ static void run_solves(sti_solve_task *t)
 {
     int64_t done = 0;
     while (done < t->args->solves && t->solved == STINT_OK) {
+        const stint_status stop = sti_stop_asked();
+        if (stop != STINT_OK) {
+            t->solved = sti_fail(stop, "stopped after %" PRId64 " solves", done);
+            return;
+        }
         const int64_t start = sti_clock_ns();
         t->solved = sti_system_solve(t->system, t->columns, side(t), answer_of(t),
                                      &t->iterations);
@@ -175,8 +181,10 @@ static stint_status solve(sti_solve_task *t)
     stint_status st;
     t->desc.progress = on_iteration;
     t->desc.progress_user = t;
+    t->desc.stops = true;
     STI_TRY(alloc_answer(t));
     STI_TRY(sti_system_create(&t->desc, &t->system));
+    sti_cli_catch_signals(); /* before that there is nothing to clear away */
     sti_progress_begin(&t->bar, "solve", NULL,
                        t->choice.method == STI_METHOD_TRSV ? 1 : t->args->iterations,
                        t->call->common->quiet);
@@ -187,6 +195,12 @@ static stint_status solve(sti_solve_task *t)
     STI_TRY(
         sti_system_judge(t->system, t->columns, side(t), answer_of(t), &t->residual));
     find_error(t);
+    for (int64_t k = 0; t->solved == STINT_OK && k < t->n * t->columns; k++)
+        if (!isfinite(t->x[k]))
+            t->solved =
+                sti_fail(STINT_E_FAILED,
+                         "row %" PRId64 " of the answer is beyond the largest %s",
+                         k / t->columns + 1, t->desc.single ? "float" : "double");
 out:
     return st;
 }
@@ -353,7 +367,6 @@ static stint_status solve_run(sti_cli_call *call)
     sti_solve_task t = {.call = call, .args = call->args};
     stint_status st;
     STI_TRY(check_files(&t));
-    sti_cli_catch_signals();
     STI_TRY(sti_solve_read(&t));
     STI_TRY(sti_solve_read_sides(&t));
     st = sti_solve_make_plan(&t);

@@ -118,9 +118,14 @@ static stint_status check_list(const sti_click_text *t, const char *key,
                                const char *list)
 {
     word w;
-    while (!is_none(list) && next_word(&list, &w))
-        if (find_column(t, &w) < 0)
+    while (!is_none(list) && next_word(&list, &w)) {
+        const int i = find_column(t, &w);
+        if (i < 0)
             return no_column(t, key, w.at, w.length);
+        if (t->column[i].use == STI_CLICK_LABEL)
+            return sti_fail(STINT_E_USAGE, "data.%s: '%s' is the label", key,
+                            sti_shown(t->column[i].name));
+    }
     return STINT_OK;
 }
 

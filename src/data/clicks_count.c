@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 
 #include "base/fail.h"
+#include "base/stop.h"
 
 /* An occurrence of an id: in text with its bytes behind it, then by its number. */
 typedef struct occurrence {
@@ -161,7 +162,9 @@ stint_status sti_click_counter_read(sti_click_counter *c)
         st = sti_click_text_next(&c->text, &more);
         if (st != STINT_OK || !more)
             break;
-        st = spill_sample(c);
+        st = sti_stop_asked() == STINT_OK
+                 ? spill_sample(c)
+                 : sti_fail(sti_stop_asked(), "stopped while reading samples");
     }
     if (st == STINT_OK && c->clicks.samples == 0)
         st = sti_fail(STINT_E_INPUT, "%s: holds no sample", c->desc->path);

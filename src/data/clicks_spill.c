@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include "base/fail.h"
+#include "base/stop.h"
 
 stint_status sti_spill_open(sti_spill *spill)
 {
@@ -45,6 +46,8 @@ stint_status sti_spill_next(sti_spill *spill, void *bytes, size_t n_bytes,
                             bool *more_out)
 {
     *more_out = true;
+    if (sti_stop_asked() != STINT_OK)
+        return sti_fail(sti_stop_asked(), "stopped while counting ids");
     if (n_bytes == 0 || fread(bytes, n_bytes, 1, spill->file) == 1)
         return STINT_OK;
     *more_out = false;

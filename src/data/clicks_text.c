@@ -299,12 +299,16 @@ static stint_status open_criteo(sti_click_text *t)
     return STINT_OK;
 }
 
+static bool is_tab(const char *given)
+{
+    return strcasecmp(given, "tab") == 0 || strcmp(given, "\\t") == 0;
+}
+
 static char separator_of(const char *given, const char *line)
 {
     static const char usual[] = "\t,;|";
     if (given)
-        return strcasecmp(given, "tab") == 0 || strcmp(given, "\\t") == 0 ? '\t'
-                                                                          : *given;
+        return is_tab(given) ? '\t' : *given;
     for (const char *s = usual; *s; s++)
         if (strchr(line, *s))
             return *s;
@@ -314,7 +318,11 @@ static char separator_of(const char *given, const char *line)
 /* The header's columns by name; "user_id:token", as RecBole writes, is user_id. */
 static stint_status open_csv(sti_click_text *t)
 {
-    const char *end;
+    const char *end, *given = t->desc->separator;
+    if (given && strlen(given) > 1 && !is_tab(given))
+        return sti_fail(STINT_E_USAGE,
+                        "data.separator: '%s'; one character, or tab, was wanted",
+                        sti_shown(given));
     if (!next_line(t, &end))
         return sti_fail(STINT_E_INPUT,
                         "%s: is empty; a header of column names was "

@@ -93,7 +93,11 @@ static stint_status lock_folder(sti_row_store *s)
 {
     char path[1200];
     snprintf(path, sizeof path, "%.1000s/lock", s->folder);
-    s->lock_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    s->lock_fd = s->desc.read_only ? open(path, O_RDONLY | O_CLOEXEC)
+                                   : open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    if (s->lock_fd < 0 && s->desc.read_only)
+        return STINT_OK; /* a copy without it; what is wrong with the rows is told then
+                          */
     if (s->lock_fd < 0)
         return sti_fail_errno("%s: cannot be opened", path);
     if (flock(s->lock_fd, (s->desc.read_only ? LOCK_SH : LOCK_EX) | LOCK_NB) != 0)

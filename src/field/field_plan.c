@@ -16,6 +16,10 @@
 
 enum { TILE_MOST = 256 };
 
+/* Nodes of reverse over reverse that are built to be compared with jets: with more it
+ * is not the cheaper way, and the graph would take more memory than the run. */
+enum { NODES_MAX = 6000 };
+
 /* ---- names ---- */
 
 static char *column_name(const sti_field_names *names, const sti_derivative *row)
@@ -72,6 +76,11 @@ static void say_why(const stint_field_ask *ask, stint_field_plan_result *plan)
     const double r = plan->reverse_multiply_adds, j = plan->jets_multiply_adds;
     if (ask->way != STINT_FIELD_AUTO)
         snprintf(plan->why, sizeof plan->why, "as asked");
+    else if (isinf(r))
+        snprintf(plan->why, sizeof plan->why,
+                 "%" PRId64 " coefficients a value take %.3g multiply-adds a point, "
+                 "reverse over reverse more than %d nodes",
+                 plan->coefficients, j, NODES_MAX);
     else if (plan->by == STINT_FIELD_JETS)
         snprintf(plan->why, sizeof plan->why,
                  "%" PRId64 " coefficients a value take %.3g multiply-adds a point, "
@@ -82,6 +91,21 @@ static void say_why(const stint_field_ask *ask, stint_field_plan_result *plan)
                  "reverse over reverse takes %.3g multiply-adds a point, %" PRId64
                  " coefficients a value %.3g",
                  r, plan->coefficients, j);
+}
+
+/* Where the other way will do, a graph that grows beyond all is none. */
+static stint_status count_reverse(const stint_model_file *model,
+                                  const stint_field_ask *ask, bool counts,
+                                  sti_field_choice *c, sti_field_net *reverse)
+{
+    c->list.nodes_max = ask->way == STINT_FIELD_REVERSE ? 0 : NODES_MAX;
+    const stint_status st =
+        sti_field_net_build(model, &c->list, false, 1, counts, reverse);
+    c->list.nodes_max = 0;
+    const bool too_large = st == STINT_E_USAGE && ask->way != STINT_FIELD_REVERSE;
+    c->plan.reverse_multiply_adds =
+        too_large ? (double)INFINITY : reverse->multiply_adds;
+    return too_large ? STINT_OK : st;
 }
 
 /* Both ways for one point, to be compared. */
@@ -96,10 +120,8 @@ static stint_status choose_way(const stint_model_file *model,
         c->list.coordinates, c->list.laplacian ? STI_JET_LAPLACIAN : c->list.order);
     STI_TRY(sti_field_net_build(model, &c->list, true, 1, counts, &jets));
     plan->jets_multiply_adds = jets.multiply_adds;
-    if (ask->way != STINT_FIELD_JETS || counts) {
-        STI_TRY(sti_field_net_build(model, &c->list, false, 1, counts, &reverse));
-        plan->reverse_multiply_adds = reverse.multiply_adds;
-    }
+    if (ask->way != STINT_FIELD_JETS || counts)
+        STI_TRY(count_reverse(model, ask, counts, c, &reverse));
     plan->by = ask->way;
     if (plan->by == STINT_FIELD_AUTO)
         plan->by = plan->reverse_multiply_adds < plan->jets_multiply_adds

@@ -1,5 +1,6 @@
 #include "infer/sampler.h"
 
+#include <float.h>
 #include <inttypes.h>
 #include <math.h>
 
@@ -17,7 +18,7 @@ stint_status sti_sampler_check(const sti_sampler_desc *d)
     if (!(d->temperature >= 0 && d->temperature <= 1e6))
         return sti_fail(STINT_E_USAGE,
                         "temperature is %g, but must be 0 (always the likeliest token) "
-                        "or a number above it; 1 is as trained",
+                        "or a number above it, to 1e6; 1 is as trained",
                         d->temperature);
     if (d->top_k < 0)
         return sti_fail(STINT_E_USAGE, "top_k is %" PRId64 ", but must be at least 1",
@@ -287,7 +288,8 @@ stint_status sti_sampler_draw(sti_sampler *s, const float *logits, int64_t i,
                         "damaged or too large",
                         i);
     *token_out = (int32_t)best;
-    if (s->desc.temperature == 0)
+    /* What float32 takes for 0 would divide 0 by 0. */
+    if (s->desc.temperature < (double)FLT_MIN)
         return STINT_OK;
     const bool ordered = needs_order(&s->desc, s->vocabulary);
     if (ordered) {

@@ -91,7 +91,9 @@ static int unknown_name(parser *p, const char *at, const char *word)
     for (int i = 0; sti_field_function_name(i); i++)
         known[count++] = sti_field_function_name(i);
     const char *near = sti_text_nearest(word, known, count);
-    if (near)
+    if (near && strcmp(near, word) == 0)
+        snprintf(what, sizeof what, "'%s' is a function: write %s(...)", word, word);
+    else if (near)
         snprintf(what, sizeof what, "no '%s'; did you mean '%s'?", word, near);
     else
         snprintf(what, sizeof what,

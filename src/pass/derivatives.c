@@ -285,6 +285,8 @@ stint_status sti_pass_derivatives(stint_graph *graph, stint_value points, stint_
 {
     reverse r = {
         .g = graph, .points = points, .y = y, .list = list, .columns = columns_out};
+    const int64_t nodes_max =
+        list->nodes_max > 0 ? list->nodes_max : STI_DERIVATIVES_NODES;
     stint_status st = check_rows(graph, points);
     if (st != STINT_OK)
         return st;
@@ -293,8 +295,14 @@ stint_status sti_pass_derivatives(stint_graph *graph, stint_value points, stint_
         return STINT_E_MEMORY;
     for (int64_t i = 0; i < list->count; i++)
         r.gradient[i] = -1;
-    for (int64_t i = 0; i < list->count && st == STINT_OK; i++)
+    for (int64_t i = 0; i < list->count && st == STINT_OK; i++) {
         st = reverse_row(&r, i);
+        if (st == STINT_OK && sti_graph_node_count(graph) > nodes_max)
+            st = sti_fail(STINT_E_USAGE,
+                          "derivatives of order %d by reverse over reverse take more "
+                          "than %" PRId64 " nodes; ask for a lower order, or for jets",
+                          list->row[i].order, nodes_max);
+    }
     sti_free(r.gradient);
     return st;
 }

@@ -23,6 +23,7 @@ typedef struct sti_derivative_list {
     int64_t count;
     int outputs, coordinates, order;
     bool laplacian;
+    int64_t nodes_max; /* of reverse over reverse; 0: STI_DERIVATIVES_NODES */
 } sti_derivative_list;
 
 /* Lists in breadth-first order. distinct: each mixed derivative once. all: one for
@@ -53,6 +54,10 @@ typedef struct sti_column {
     int64_t offset, step;
     float factor;
 } sti_column;
+
+/* Reverse over reverse grows exponentially with the order; what builds more nodes is
+ * refused (STINT_E_USAGE), since passes over it would take minutes. */
+enum { STI_DERIVATIVES_NODES = 100000 };
 
 /* points [n, coordinates] an input, y [n, outputs] what was built of it; columns_out
  * [list->count]. Values become FETCH outputs of the graph. STINT_E_UNSUPPORTED names an

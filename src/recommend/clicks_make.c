@@ -3,10 +3,12 @@
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/fail.h"
 #include "base/file.h"
 #include "base/rng.h"
+#include "base/stop.h"
 #include "base/text.h"
 #include "train/ranking.h"
 
@@ -139,7 +141,9 @@ static stint_status write_all(maker *m)
     if (st == STINT_OK)
         st = add_header(m, writer);
     for (int64_t row = 0; row < m->desc->rows && st == STINT_OK; row++)
-        st = add_row(m, writer, row);
+        st = sti_stop_asked() == STINT_OK
+                 ? add_row(m, writer, row)
+                 : sti_fail(sti_stop_asked(), "stopped; nothing is written");
     if (st == STINT_OK)
         return sti_writer_commit(writer);
     sti_writer_abort(writer);
@@ -152,7 +156,9 @@ stint_status sti_clicks_make(const sti_made_desc *desc, sti_made *made_out)
                .ids = desc->fields > 0 ? desc->ids : kaggle,
                .fields = desc->fields > 0 ? desc->fields : 26};
     sti_ranking ranking = {.count = 0};
-    m.criteo = m.fields == 26 && desc->bags <= 1;
+    /* A file's name says csv to those that read it, too. */
+    m.criteo = m.fields == 26 && desc->bags <= 1 &&
+               strcasecmp(sti_path_extension(desc->path), ".csv") != 0;
     m.logit = sti_alloc_array(desc->rows + 1, sizeof *m.logit, "clicks.logits");
     m.label = sti_alloc((size_t)desc->rows + 1, "clicks.labels");
     stint_status st = m.logit && m.label ? write_all(&m) : STINT_E_MEMORY;

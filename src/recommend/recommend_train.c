@@ -1,5 +1,6 @@
 /* stint_embed_train: from a recipe to a run's folder. */
 #define _GNU_SOURCE
+#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -36,6 +37,19 @@ static stint_status check(const sti_recommend *r)
     return sti_isa_check();
 }
 
+/* A table elsewhere may be another run's. */
+static stint_status check_own_table(const sti_recommend *r)
+{
+    char rows[1200];
+    snprintf(rows, sizeof rows, "%.1000s/rows.bin", r->table);
+    if (r->desc->resume || r->desc->force || !sti_path_is_file(rows))
+        return STINT_OK;
+    return sti_fail(STINT_E_USAGE,
+                    "embedding.path: %s holds a table already; go on with it by "
+                    "--resume, replace it by --force, or name another folder",
+                    r->table);
+}
+
 static stint_status name_files(sti_recommend *r)
 {
     const char *own = sti_embedding_section_of(r->recipe)->path;
@@ -45,9 +59,10 @@ static stint_status name_files(sti_recommend *r)
     const int length = own && *own ? snprintf(r->table, sizeof r->table, "%s", own)
                                    : snprintf(r->table, sizeof r->table,
                                               "%s/embeddings", r->folder.out);
-    return length < 0 || length > 1000
-               ? sti_fail(STINT_E_USAGE, "embedding.path: is too long")
-               : sti_run_check_folder(&r->folder);
+    if (length < 0 || length > 1000)
+        return sti_fail(STINT_E_USAGE, "embedding.path: is too long");
+    st = sti_run_check_folder(&r->folder);
+    return st == STINT_OK && own && *own ? check_own_table(r) : st;
 }
 
 static stint_status begin_folder(sti_recommend *r)
@@ -58,12 +73,15 @@ static stint_status begin_folder(sti_recommend *r)
     return st;
 }
 
-/* What a new run replaces, once it is known that it can begin. */
+/* What a run replaces, once it is known that it can begin. A model is of the rows as
+ * they are: one that lies there says nothing once they change. */
 static stint_status begin_files(sti_recommend *r, bool resumes)
 {
     stint_status st = STINT_OK;
     if (!resumes)
         st = sti_run_remove_old(&r->folder);
+    else if (unlink(r->folder.model_path) != 0 && errno != ENOENT)
+        st = sti_fail_errno("%s: cannot be removed", r->folder.model_path);
     if (st == STINT_OK)
         st = sti_run_write_recipe(&r->folder);
     return st;
@@ -118,13 +136,15 @@ static stint_status begin(sti_recommend *r)
     STI_TRY(open_learner(r, checkpoint != NULL));
     if (r->desc->planned)
         r->desc->planned(r->desc->user, stint_session_describe(r->learner.session));
-    if (checkpoint)
+    if (checkpoint) {
         STI_TRY(sti_recommend_load(r, checkpoint));
+        STI_TRY(plan_misses(r, stint_session_steps(r->learner.session)));
+    }
     STI_TRY(begin_files(r, checkpoint != NULL));
     if (r->learner.store)
         STI_TRY(sti_row_store_rewind(r->learner.store, r->generation, keep));
-    /* From the step, and the few rows more or less, that it came to in the end. */
-    STI_TRY(plan_misses(r, stint_session_steps(r->learner.session)));
+    if (!checkpoint) /* by the few rows more or less that it came to in the end */
+        STI_TRY(plan_misses(r, 0));
     STI_TRY(sti_learner_begin(&r->learner, stint_session_steps(r->learner.session)));
     STI_TRY(sti_recommend_log_open(r));
     STI_TRY(sti_recommend_log_begin(r, checkpoint != NULL));

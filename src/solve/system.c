@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/fail.h"
 #include "base/memory.h"
+#include "base/stop.h"
 #include "solve/krylov_general.h"
 #include "solve/precond.h"
 #include "solve/rcm.h"
@@ -88,6 +89,11 @@ static stint_status check_trsv(const sti_system_desc *d, const sti_system_info *
         return sti_fail(STINT_E_USAGE,
                         "--order rcm would make another matrix of a triangle; it is "
                         "for cg, gmres and bicgstab");
+    if (d->precond != STI_PRECOND_AUTO && d->precond != STI_PRECOND_NONE)
+        return sti_fail(STINT_E_USAGE,
+                        "a triangular solve has no preconditioner; --precond %s is for "
+                        "cg, gmres and bicgstab",
+                        sti_precond_names[d->precond]);
     if (d->triangle == STI_PART_WHOLE && info->kind != STI_MATRIX_LOWER &&
         info->kind != STI_MATRIX_UPPER)
         return sti_fail(STINT_E_INPUT,
@@ -330,6 +336,9 @@ static stint_status product(void *arg, int64_t count, const double *const *x,
                             double *const *y)
 {
     const sti_system *s = arg;
+    const stint_status stop = s->d.stops ? sti_stop_asked() : STINT_OK;
+    if (stop != STINT_OK)
+        return sti_fail(stop, "stopped between two iterations");
     for (int64_t c = 0; c < count; c++)
         sti_operator_product(&s->team, s->a, x[c], y[c]);
     return STINT_OK;
@@ -403,11 +412,35 @@ static stint_status run_general(sti_system *s, int64_t columns, const double *b,
     return st;
 }
 
+/* Squares of entries beyond these would overflow, or vanish: a sum of infinity, or of
+ * 0, would end the iteration at once as if it had converged. */
+static stint_status check_sizes(const sti_system *s, int64_t columns, const double *b)
+{
+    for (int64_t c = 0; c < columns; c++) {
+        double most = 0;
+        for (int64_t i = 0; i < s->d.a->rows; i++)
+            most = fmax(most, fabs(b[i * columns + c]));
+        if (most > 1e140 || (most > 0 && most < 1e-140))
+            return sti_fail(STINT_E_FAILED,
+                            "the largest entry of right-hand side %" PRId64
+                            " is %g; %s wants it between 1e-140 and 1e140: scale the "
+                            "system",
+                            c + 1, most, sti_method_names[s->info.method]);
+    }
+    return STINT_OK;
+}
+
 static stint_status solve_krylov(sti_system *s, int64_t columns, const double *b,
                                  double *x, int64_t *iterations_out)
 {
     const double *in = b;
     double *out = x;
+    const stint_status sizes = check_sizes(s, columns, b);
+    if (sizes != STINT_OK) {
+        memset(x, 0, sizeof *x * (size_t)(s->d.a->rows * columns));
+        *iterations_out = 0;
+        return sizes;
+    }
     if (s->b) {
         turn(s, columns, false, b, s->b);
         in = s->b;

@@ -56,6 +56,7 @@ typedef struct sti_system_desc {
     const char *name;  /* of the matrix, for messages */
     sti_system_progress_fn *progress;
     void *progress_user;
+    bool stops; /* between iterations, once that was asked (base/stop.h) */
 } sti_system_desc;
 
 typedef struct sti_system_info {

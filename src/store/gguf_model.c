@@ -193,6 +193,12 @@ static void read_llama(key_reader *r, sti_hf_config *c)
     m->head_size = count_of(r, "attention.key_length", false);
     if (!m->head_size && m->heads && m->width % m->heads == 0)
         m->head_size = m->width / m->heads;
+    const int64_t values = count_of(r, "attention.value_length", false);
+    if (values && values != m->head_size && r->status == STINT_OK)
+        r->status = sti_fail(STINT_E_UNSUPPORTED,
+                             "%s: heads of %" PRId64 " keys and %" PRId64
+                             " values; only as many of either are known here",
+                             sti_gguf_path(r->file), m->head_size, values);
     m->epsilon = (float)number_of(r, "attention.layer_norm_rms_epsilon", 1e-5);
     read_rotary(r, c);
     m->qkv_bias = has_tensor(r, "blk.0.attn_q.bias");
@@ -217,6 +223,34 @@ static void read_gpt2(key_reader *r, sti_hf_config *c)
     m->heads = count_of(r, "attention.head_count", true);
     m->kv_heads = m->heads;
     m->epsilon = (float)number_of(r, "attention.layer_norm_epsilon", 1e-5);
+}
+
+/* The part of a block's name between its number and the last dot. */
+static bool is_block_part(const char *part, size_t length)
+{
+    static const char *const packed[] = {"attn_q", "attn_k", "attn_v", "attn_qkv"};
+    for (size_t i = 0; i < sizeof packed / sizeof *packed; i++)
+        if (strlen(packed[i]) == length && memcmp(packed[i], part, length) == 0)
+            return true;
+    for (const name_pair *p = block_names; p->ours; p++)
+        if (strlen(p->theirs) == length && memcmp(p->theirs, part, length) == 0)
+            return true;
+    return false;
+}
+
+static bool is_used(const char *name, int64_t depth)
+{
+    long block;
+    int used = 0;
+    const char *dot = strrchr(name, '.');
+    for (const name_pair *p = whole_names; p->ours; p++)
+        if (strcmp(p->theirs, name) == 0)
+            return true;
+    if (strcmp(name, "rope_freqs.weight") == 0)
+        return true;
+    return sscanf(name, "blk.%9ld.%n", &block, &used) == 1 && used > 0 && block >= 0 &&
+           block < depth && dot >= name + used &&
+           is_block_part(name + used, (size_t)(dot - name) - (size_t)used);
 }
 
 stint_status sti_gguf_config(const sti_gguf *file, sti_hf_config *config_out)
@@ -259,6 +293,19 @@ stint_status sti_gguf_config(const sti_gguf *file, sti_hf_config *config_out)
     if (r.status == STINT_OK)
         *config_out = c;
     return r.status;
+}
+
+stint_status sti_gguf_check_names(const sti_gguf *file, int64_t depth)
+{
+    for (int64_t i = 0; i < sti_gguf_tensor_count(file); i++) {
+        const char *name = sti_gguf_tensor_at(file, i)->name;
+        if (!is_used(name, depth))
+            return sti_fail(STINT_E_UNSUPPORTED,
+                            "%s: '%.80s' is no part of a network of this architecture "
+                            "with %" PRId64 " blocks, as it is known here",
+                            sti_gguf_path(file), name, depth);
+    }
+    return STINT_OK;
 }
 
 /* ---- weights ---- */

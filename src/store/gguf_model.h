@@ -15,6 +15,9 @@
  * graph does not compute (which key); STINT_E_INPUT: a key that is missing or no size.
  */
 stint_status sti_gguf_config(const sti_gguf *file, sti_hf_config *config_out);
+/* STINT_E_UNSUPPORTED: a tensor that nothing here reads, so that the network is another
+ * one than that of `depth` blocks. */
+stint_status sti_gguf_check_names(const sti_gguf *file, int64_t depth);
 
 /* The tokeniser; the caller closes it. STINT_E_UNSUPPORTED: none, or of a kind that is
  * not known here. */

@@ -265,6 +265,11 @@ static stint_status read_header(sti_tensor_file *f)
     if (st != STINT_OK)
         return st;
     uint64_t length = from_little_endian(prefix);
+    if (memcmp(prefix, "GGUF", 4) == 0)
+        return sti_fail(STINT_E_INPUT,
+                        "%s: a GGUF file, where a model file is wanted; `stint import "
+                        "gguf` makes one of it",
+                        f->path);
     if (length > (uint64_t)HEADER_MAX_BYTES || length > (uint64_t)info.st_size - 8)
         return sti_fail(STINT_E_INPUT,
                         "%s: no safetensors file, or cut off: a header of %" PRIu64

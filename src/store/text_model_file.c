@@ -161,7 +161,9 @@ static stint_status check(stint_text_model *m)
 {
     const sti_decoder_desc desc = sti_text_model_decoder(m);
     const sti_weight_source source = sti_text_model_source(m);
-    const stint_status st = sti_decoder_check(&desc, &source);
+    stint_status st = sti_decoder_check(&desc, &source);
+    if (st == STINT_OK && m->gguf)
+        st = sti_gguf_check_names(m->gguf, m->facts.sizes.depth);
     m->facts.parameters = st == STINT_OK ? sti_decoder_parameters(&desc) : 0;
     return st;
 }

@@ -225,10 +225,11 @@ stint_status sti_finetune_ready(const stint_recipe *recipe, stint_recipe **ready
                          "PATH: images in folders of classes, or text, as the model "
                          "takes"));
     STI_TRY(sti_recipe_copy(recipe, &ready));
+    STI_TRY(follow_list(ready));
+    STI_TRY(stint_recipe_check(ready));
     if (sti_hf_folder_is(v.train->start))
         STI_TRY(make_start(v.train->start, arena, ready));
     STI_TRY(check_out(ready, arena));
-    STI_TRY(follow_list(ready));
     *ready_out = ready;
     ready = NULL;
 out:

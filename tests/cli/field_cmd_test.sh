@@ -48,6 +48,14 @@ run 0 field plan wave.model --order 3 --json
 json "j['by'] == 'jets' and j['coefficients'] == 10 and j['outputs'] == 30"
 run 0 field plan wave.model --order 3 --list all --by reverse --json
 json "j['nodes']['built'] > j['nodes']['common_subexpression'] > j['nodes']['symmetric']"
+run 0 field plan wave.model --order 10 --list all --json
+json "j['by'] == 'jets' and j['multiply_adds']['reverse'] is None and 'more than 6000' in j['why']"
+if ! grep -q __asan_init "$STINT"; then
+    run 0 field eval wave.model --grid 4x4 --order 7 --memory 20M --out a.npy --json
+    json "j['peak_rss_bytes'] <= 20 << 20"
+fi
+run 2 field plan wave.model --order 10 --by reverse
+says err "take more than 100000 nodes"
 run 0 field eval wave.model --grid 40x30 --order 2 --out a.npy -j 1
 run 0 field eval wave.model --grid 40x30 --order 2 --out b.npy -j 3
 cmp a.npy b.npy || fail "other bits with other threads"

@@ -51,6 +51,14 @@ if grep -q '^STINT_SANITIZE:.*=$' "$STINT_BUILD/CMakeCache.txt"; then # no sanit
 fi
 json 'len(j["start_sha256"]) == 64 and j["step_s"] > 0'
 
+# The key counts as the option does, and a batch is looked at before a search.
+run 0 $tune --set update.what=bias --plan --json -q
+json '"conv1.weight" not in {t["tensor"] for t in j["scheme"]}'
+run 2 $tune --set update.what=bias --what last --plan
+says err "give one of the two"
+run 2 $tune --memory 200M --batch 3 -o none
+says err "cannot be cut into 2 equal shards"
+
 # Nothing but the list has changed, and of a list a new classifier is a part.
 run 0 $tune --tensors 'layer3.0.conv2.weight,*.bn1.shift' -o part --json -q
 json '{t["tensor"] for t in j["scheme"]} >= {"layer3.0.conv2.weight", "layer1.0.bn1.shift", "fc.weight"}'

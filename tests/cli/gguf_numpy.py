@@ -125,6 +125,9 @@ def bad(root, rng):
     refuse(whole.replace(b"general.architecture", b"general.architectura"), 8, "(none)")
     refuse(whole.replace(b"blk.0.ffn_up.weight", b"blk.0.ffn_xx.weight"), 4,
            "no tensor 'blk.0.ffn_up.weight'")
+    head = struct.pack("<Q", 13) + b"output.weight"
+    assert head in whole
+    refuse(whole.replace(head, head[:-6] + b"weighs"), 8, "'output.weighs'", "no part")
     refuse(whole.replace(b"llama.block_count", b"llama.block_counx"), 4,
            "llama.block_count", "is missing")
     at = whole.index(b"blk.0.ffn_up.weight") + len(b"blk.0.ffn_up.weight")
@@ -139,11 +142,12 @@ def bad(root, rng):
     nan = bytearray(whole)
     nan[-64:] = b"\xff" * 64
     refuse(bytes(nan), 4, "infinite or NaN")
-    refuse(b"not one at all", 4)
+    refuse(b"not one at all", 4, "no GGUF file")
     with open(path, "wb") as file:
         file.write(whole)
     said = stint("import", "gguf", path, "--out", out, "--weights", "q8", status=8).stderr
     assert "f32 alone" in said
+    assert "`stint import gguf` makes one" in stint("eval", path, status=4).stderr
     said = stint("run", path, "--prompt", "x", status=4).stderr
     assert "holds no tokeniser" in said
     stint("run", path, "--prompt-ids", "1,2,3", "--tokens", "3")

@@ -135,8 +135,31 @@ run 5 solve none.mtx
 run 2 solve spd.mtx --out spd.mtx
 run 2 solve spd.mtx --out x.txt
 run 2 solve spd.mtx --precision half
+run 2 solve spd.mtx --triangle lower --precond ilu0
 run 8 solve spd.mtx --precision float
 run 8 solve spd.mtx --report page.html
+# What over- or underflows has no answer.
+for value in 1e300 1e-200; do
+    printf '%s\n2 2 4\n1 1 %s\n2 2 %s\n1 2 1e-250\n2 1 2e-250\n' "$header" $value $value >bad.mtx
+    for flags in "--method gmres" "--method bicgstab" "--method gmres --precond none"; do
+        bad 1 "scale the system" $flags
+    done
+done
+printf '%s\n2 2 3\n1 1 1e-200\n2 1 1e200\n2 2 1e-200\n' "$header" >bad.mtx
+printf '%%%%MatrixMarket matrix array real general\n2 1\n1\n1\n' >ones.mtx
+bad 1 "beyond the largest double" --rhs ones.mtx
+# Stopped: between solves, or between iterations.
+for flags in "--triangle lower" "--method cg --precond none" "--method gmres" "--method bicgstab"; do
+    "$STINT" solve p.mtx $flags --solves 1000000 --out x.npy -q >out 2>err &
+    solver=$!
+    sleep 0.5
+    kill -TERM $solver
+    wait $solver
+    status=$?
+    [ $status = 143 ] || fail "$flags: status $status"
+    says err "stopped"
+    [ -e x.npy ] && fail "an answer of a stopped solve"
+done
 rm -f x.npy
 run 1 solve spd.mtx --tol 1e-12 --max-iter 2 --precond none --out x.npy --json
 json 'not j["converged"] and j["residual"] > 1e-12 and j["iterations"] == 2'

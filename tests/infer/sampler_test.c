@@ -112,15 +112,19 @@ static void share_of_many(void **state)
 static void no_temperature_takes_the_first_of_the_best(void **state)
 {
     (void)state;
-    const sti_sampler_desc d = {.top_p = 1};
-    sti_sampler s;
-    int32_t token;
-    assert_int_equal(sti_sampler_init(&d, SMALL, &s), STINT_OK);
-    for (int64_t i = 0; i < 5; i++) {
-        assert_int_equal(sti_sampler_draw(&s, small, i, &token), STINT_OK);
-        assert_int_equal(token, 1);
+    const sti_sampler_desc some[] = {{.top_p = 1},
+                                     {.top_p = 1, .temperature = 1e-300},
+                                     {.top_p = 0.5, .temperature = 1e-300}};
+    for (size_t c = 0; c < sizeof some / sizeof *some; c++) {
+        sti_sampler s;
+        int32_t token;
+        assert_int_equal(sti_sampler_init(&some[c], SMALL, &s), STINT_OK);
+        for (int64_t i = 0; i < 5; i++) {
+            assert_int_equal(sti_sampler_draw(&s, small, i, &token), STINT_OK);
+            assert_int_equal(token, 1);
+        }
+        sti_sampler_fini(&s);
     }
-    sti_sampler_fini(&s);
 }
 
 static void a_token_depends_on_seed_and_number(void **state)

@@ -114,6 +114,7 @@ static void faults_are_named(void **state)
     refused("u + )", "column 5: a number or a name");
     refused("u + (x", "column 7: ')' is missing");
     refused("u x", "column 3: an operator or a comma");
+    refused("u + sin x", "column 5: 'sin' is a function: write sin(...)");
     refused("u + siin(x)", "column 5: no 'siin'; did you mean 'sin'?");
     refused("u + speed", "column 5: no 'speed'");
     refused("u_xz", "column 1: a derivative along no coordinate");

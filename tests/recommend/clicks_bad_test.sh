@@ -20,6 +20,11 @@ refused() { # RC WORDS, then the command
 field() { /usr/bin/python3 -c 'import json,sys; print(json.load(open(sys.argv[1]))[sys.argv[2]])' "$1" "$2"; }
 
 "$STINT" train r.ini --data c.csv --out a -q --json >a.json
+# 26 fields are read as they were written, by either name.
+for name in k.csv k.txt; do
+    "$STINT" data clicks --out $name --rows 50 -q >/dev/null
+    "$STINT" data rank $name -q | grep -q '13 numbers, 26 fields'
+done
 # What does not go together, before anything is read.
 refused 2 'optimizer.clip' train r.ini --data c.csv --out x --set optimizer.clip=1
 refused 2 'train.batch: auto' train r.ini --data c.csv --out x --batch auto --memory 1G
@@ -43,6 +48,9 @@ refused 2 "the model's table" eval a --data c.csv --scores a/embeddings/rows.bin
 refused 2 "the model's table" export embeddings a --out a/embeddings/ids.ranks
 refused 5 'cannot be' eval a --data c.csv --scores nowhere/s.npy
 refused 8 'is a model of clicks' info a
+refused 2 'holds a table already' train r.ini --data c.csv --out x --set embedding.path=a/embeddings
+refused 2 'is the label' train r.ini --data c.csv --out x --set data.categorical=label,C1
+refused 2 'one character' train r.ini --data c.csv --out x --set data.separator=ab
 # One class has no AUC, and that is said; words and JSON.
 sed 's/^[01],/1,/' c.csv >ones.csv
 "$STINT" eval a --data ones.csv --split all >out.txt
@@ -66,6 +74,14 @@ rm e/model.safetensors
 "$STINT" train r.ini --data c.csv --out e --resume -q --json >e.json 2>err.txt
 grep -q 'passed over' err.txt
 [ "$(field e.json weights_sha256)" = "$(field a.json weights_sha256)" ]
+# A finished run that goes on and is stopped: its model was of other rows.
+cp -r a h
+"$STINT" train r.ini --data c.csv --out h --resume --steps 1000000 -q 2>err.txt &
+trainer=$!
+for _ in $(seq 100); do [ -e h/model.safetensors ] || break; sleep 0.1; done
+kill -TERM $trainer
+wait $trainer || [ $? = 143 ]
+refused 4 'holds no model.safetensors yet' eval h --data c.csv
 # O_DIRECT that the file system refuses: said, and the same bits.
 if [ -w /dev/shm ] && ! dd if=/dev/zero of=/dev/shm/stint-odirect bs=4096 count=1 oflag=direct 2>/dev/null; then
     "$STINT" train r.ini --data c.csv --out t --set embedding.path=/dev/shm/stint-rows-$$ \
@@ -95,6 +111,15 @@ if [ $rc != 77 ]; then
     [ $rc = 0 ] || exit 1
     [ "$(field full.json weights_sha256)" = "$(field a.json weights_sha256)" ]
 fi
+# Ctrl-C while a file is made: no half of it stays. (A shell's background jobs ignore
+# SIGINT, so it is SIGTERM here.)
+"$STINT" data clicks --out long.csv --rows 100000000 -q 2>err.txt &
+maker=$!
+for _ in $(seq 100); do [ -e long.csv.part ] && break; sleep 0.1; done
+kill -TERM $maker
+rc=0
+wait $maker || rc=$?
+[ $rc = 143 ] && grep -q stopped err.txt && [ -z "$(ls | grep long.csv)" ]
 # Several processes are told that one trains.
 rc=0
 for rank in 0 1; do
