@@ -345,7 +345,8 @@ static stint_status size_cache(sti_learner *l, const sti_learner_desc *d)
     if (room == 0 && budget == 0)
         return STINT_OK;
     const size_t fixed = sti_row_store_fixed_bytes(&l->rows);
-    const size_t left = budget > l->dense_bytes ? budget - l->dense_bytes : 0;
+    const size_t taken = l->dense_bytes + STI_LEARNER_VARIES;
+    const size_t left = budget > taken ? budget - taken : 0;
     /* What grows with the total is the reserve. */
     room = room > 0 ? room + fixed : left - left / 256;
     l->rows.entries = room > fixed ? (int64_t)((room - fixed) / 8 / 16) : 0;

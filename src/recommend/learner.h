@@ -18,6 +18,9 @@
 #include "stint/model.h"
 #include "stint/session.h"
 
+/* Bytes by which what is resident may differ from one look to the next. */
+#define STI_LEARNER_VARIES ((size_t)128 << 10)
+
 typedef struct sti_learner_desc {
     const stint_recipe *recipe;
     const char *ranks;  /* the file of samples by rank */

@@ -135,9 +135,6 @@ static stint_status draw_curve(const sti_learner *l, stint_embed_plan *p)
     return st;
 }
 
-/* By which two runs may differ before their first block. */
-#define VARIES_BYTES ((size_t)256 << 10)
-
 /* The least that the run can be given: what is beside the rows, and rows for the
  * batches under way. */
 static stint_status find_smallest(sti_learner *l, stint_embed_plan *p)
@@ -147,7 +144,8 @@ static stint_status find_smallest(sti_learner *l, stint_embed_plan *p)
         return STINT_OK;
     const stint_status st = sti_learner_least_rows(l, 0, epoch_steps(l), &d.cached);
     const size_t rows = sti_row_store_bytes(&d);
-    p->memory.smallest_bytes = l->dense_bytes + rows + rows / 128 + VARIES_BYTES;
+    p->memory.smallest_bytes =
+        l->dense_bytes + rows + rows / 128 + 2 * STI_LEARNER_VARIES;
     return st;
 }
 
