@@ -59,14 +59,13 @@
      STI_OPTION_NO_BOUND,
      .unit = "X",
      SVM_ROW(epsilon, STI_OPTION_FLOAT, "0.1",
-             "of epsilon_svr: errors up to X cost nothing")},
+             "of epsilon_svr: errors up to X are free")},
     {.name = "tolerance",
      .letter = 'e',
      .unit = "X",
      SVM_ROW(tolerance, STI_OPTION_TEXT, "auto",
-             "when a machine is solved: ls_svc and ls_svr by the residual relative to "
-             "the right-hand side (auto: 1e-5), others by svm-train's rule (auto: "
-             "0.001)")},
+             "when a machine is solved: ls_svc and ls_svr by the residual over "
+             "the right-hand side (auto: 1e-5), others as svm-train (auto: 0.001)")},
     {.name = "shrinking",
      .letter = 'h',
      .choices = "0|1",
@@ -117,12 +116,12 @@
      .choices = "double|float",
      .unit = "HOW",
      SVM_ROW(precision, STI_OPTION_CHOICE, "double",
-             "of the tiles of ls_svc and ls_svr; float: half the room, solved to the "
-             "same -e by residuals in double")},
+             "of the tiles of ls_svc and ls_svr; float takes half the room, -e is the "
+             "same")},
     {.name = "report",
      .unit = "FILE.html",
      SVM_ROW(report, STI_OPTION_PATH, "",
-             "a page: residuals, training rows by class, decision values")},
+             "a page: residuals, rows by class, decision values")},
     {.name = "memory",
      .unit = "SIZE",
      SVM_ROW(memory_bytes, STI_OPTION_BYTES, "auto",

@@ -20,7 +20,7 @@ static const sti_option run_rows[] = {
      .offset = offsetof(sti_run_args, top),
      .flag = true,
      .unit = "N",
-     .help = "of images: classes to name, most probable first"},
+     .help = "of images: classes to name"},
     {.name = "prompt",
      .letter = 'p',
      .type = STI_OPTION_TEXT,
@@ -349,9 +349,8 @@ const sti_cli_command sti_cmd_run = {
         "stint run runs/shakespeare --prompt 'ROMEO:' --tokens 500 --seed 7",
     .about =
         "MODEL is a model.safetensors or a run's folder; for text also a folder in "
-        "Hugging Face's layout (GPT-2, Llama). FILE - reads names from stdin, one "
-        "a line. Text appears on stdout as it is drawn, after the prompt; it is a "
-        "function of model, prompt and options, whatever the threads.",
+        "Hugging Face's layout or a GGUF file. FILE - reads names from stdin, one a "
+        "line. Text appears on stdout as it is drawn; threads never change it.",
     .min_operands = 1,
     .max_operands = -1,
     STI_CLI_ARGS(run_rows, sti_run_args),

@@ -260,6 +260,23 @@ def overload():
     print(statuses.count(200), statuses.count(429), statuses.count(504))
 
 
+def hurried():
+    """Half of the texts have a microsecond: all is taken, those are late, the others not."""
+    statuses = {}
+
+    def client(number):
+        parameters = {"max_tokens": 8, "seed": number}
+        if number % 2:
+            parameters["timeout"] = 1
+        q = {"text_input": "the cät sat on a mat", "parameters": parameters}
+        statuses[number] = ask(connect(), PATH, q)[0]
+
+    threads = [threading.Thread(target=client, args=(i,)) for i in range(60)]
+    [t.start() for t in threads]
+    [t.join() for t in threads]
+    assert statuses == {i: 504 if i % 2 else 200 for i in range(60)}, statuses
+
+
 def drain():
     """The end while texts are drawn: they are drawn to their ends, and nothing new is."""
     c = connect()
