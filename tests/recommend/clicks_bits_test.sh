@@ -65,11 +65,11 @@ if ! grep -q __asan_init "$STINT"; then # budgets of a process that carries no s
     [ "$(field budget.json peak_rss_bytes)" -le "$least" ] || { echo "over budget"; exit 1; }
     rc=0
     "$STINT" train r.ini --data c.csv --out run-small --set embedding.policy=static \
-        --memory $((least - 700000)) -q 2>small.txt || rc=$?
+        --memory $((least - 400000)) -q 2>small.txt || rc=$?
     [ $rc = 3 ] && grep -q 'the least' small.txt || { cat small.txt; exit 1; }
 fi
 # Killed at any moment, a run goes on to the same bits.
-for delay in 0.02 0.08 0.2; do
+for delay in 0.02 0.05 0.08 0.12 0.16 0.2 0.25; do
     rm -rf run-kill
     options=(--data c.csv --out run-kill --json -q --set embedding.policy=lfu
              --set embedding.cache=260k --set run.checkpoint_every=10)
