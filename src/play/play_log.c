@@ -1,46 +1,8 @@
 #include "play/play_log.h"
 
-#include <fcntl.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/clock.h"
-#include "base/fail.h"
-#include "base/file.h"
-#include "base/json.h"
-
-stint_status sti_play_log_open(sti_play_log *log, const char *path)
-{
-    *log = (sti_play_log){.path = path};
-    log->fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
-    return log->fd < 0 ? sti_fail_errno("%s: cannot be written", path) : STINT_OK;
-}
-
-void sti_play_log_close(sti_play_log *log)
-{
-    if (log->path && log->fd >= 0)
-        close(log->fd);
-    sti_text_fini(&log->line);
-    *log = (sti_play_log){.fd = -1};
-}
-
-static sti_json begin_line(sti_play_log *log, const char *event)
-{
-    sti_json j = {.out = &log->line};
-    log->line.length = 0;
-    sti_json_begin_object(&j, NULL);
-    sti_json_text(&j, "event", event);
-    return j;
-}
-
-static stint_status end_line(sti_play_log *log, sti_json *j)
-{
-    sti_json_end_object(j);
-    sti_text_add(&log->line, "\n");
-    if (log->line.failed)
-        return sti_fail(STINT_E_MEMORY, "%s: out of memory for a line", log->path);
-    return sti_write_all(log->fd, log->path, log->line.data, log->line.length);
-}
 
 static void add_parts(sti_json *j, const stint_plan_result *plan)
 {
@@ -55,12 +17,12 @@ static void add_parts(sti_json *j, const stint_plan_result *plan)
     sti_json_end_array(j);
 }
 
-stint_status sti_play_log_begin(sti_play_log *log, const sti_play *p, bool resumed)
+stint_status sti_play_log_begin(sti_json_log *log, const sti_play *p, bool resumed)
 {
     static const char *const methods[] = {"a2c", "vtrace", "ppo"};
     const stint_plan_result *plan = stint_session_describe(p->session);
     const stint_env_facts *facts = stint_env_describe(p->envs);
-    sti_json j = begin_line(log, "begin");
+    sti_json j = sti_json_log_begin(log, "begin");
     sti_json_text(&j, "version", stint_version());
     sti_json_float(&j, "unix_s", sti_clock_unix_s());
     sti_json_bool(&j, "resumed", resumed);
@@ -82,15 +44,15 @@ stint_status sti_play_log_begin(sti_play_log *log, const sti_play *p, bool resum
     sti_json_int(&j, "seed", (int64_t)p->seed);
     sti_json_int(&j, "planned_peak_bytes", (int64_t)plan->peak_bytes);
     add_parts(&j, plan);
-    return end_line(log, &j);
+    return sti_json_log_end(log, &j);
 }
 
-stint_status sti_play_log_update(sti_play_log *log, const sti_play *p,
+stint_status sti_play_log_update(sti_json_log *log, const sti_play *p,
                                  double frames_per_s, double seconds)
 {
     const sti_returns returns = sti_rollout_returns(&p->rollout);
     const double ns = seconds > 0 ? seconds * 1e9 : 1;
-    sti_json j = begin_line(log, "update");
+    sti_json j = sti_json_log_begin(log, "update");
     sti_json_int(&j, "update", p->updates);
     sti_json_int(&j, "env_frames", p->rollout.counts.frames);
     sti_json_float(&j, "frames_per_s", frames_per_s);
@@ -109,13 +71,13 @@ stint_status sti_play_log_update(sti_play_log *log, const sti_play *p,
     sti_json_float(&j, "step_share", (double)p->rollout.step_ns / ns);
     sti_json_float(&j, "train_share", (double)p->train_ns / ns);
     sti_json_float(&j, "seconds", seconds);
-    return end_line(log, &j);
+    return sti_json_log_end(log, &j);
 }
 
-stint_status sti_play_log_state(sti_play_log *log, const sti_play *p)
+stint_status sti_play_log_state(sti_json_log *log, const sti_play *p)
 {
     char sha[65], first[17];
-    sti_json j = begin_line(log, "state");
+    sti_json j = sti_json_log_begin(log, "state");
     stint_session_state_sha256(p->session, sha);
     memcpy(first, sha, 16);
     first[16] = '\0';
@@ -124,13 +86,13 @@ stint_status sti_play_log_state(sti_play_log *log, const sti_play *p)
     sti_json_begin_object(&j, "tensors");
     sti_json_text(&j, "weights and moments", first);
     sti_json_end_object(&j);
-    return end_line(log, &j);
+    return sti_json_log_end(log, &j);
 }
 
-stint_status sti_play_log_end(sti_play_log *log, stint_status status,
+stint_status sti_play_log_end(sti_json_log *log, stint_status status,
                               const stint_play_result *r)
 {
-    sti_json j = begin_line(log, "end");
+    sti_json j = sti_json_log_begin(log, "end");
     sti_json_text(&j, "status", status == STINT_OK ? "ok" : stint_status_name(status));
     if (status != STINT_OK)
         sti_json_text(&j, "error", stint_last_error());
@@ -145,5 +107,5 @@ stint_status sti_play_log_end(sti_play_log *log, stint_status status,
         sti_json_int(&j, "peak_rss_bytes", (int64_t)r->peak_rss_bytes);
         sti_json_text(&j, "weights_sha256", r->weights_sha256);
     }
-    return end_line(log, &j);
+    return sti_json_log_end(log, &j);
 }

@@ -26,7 +26,7 @@ typedef struct training {
     stint_recipe *settled; /* the recipe without `auto`; NULL: it had none */
     sti_play play;
     sti_ahead *ahead;
-    sti_play_log log;
+    sti_json_log log;
     bool first; /* rank 0, which writes the files */
     int64_t start_ns, told_ns, line_ns;
     int64_t frames_at_start, frames_at_line;
@@ -106,7 +106,7 @@ static stint_status begin(training *t)
     if (t->desc->resume)
         STI_TRY(resume(t, &found));
     if (t->first) {
-        STI_TRY(sti_play_log_open(&t->log, t->folder.log_path));
+        STI_TRY(sti_json_log_open(&t->log, t->folder.log_path));
         STI_TRY(sti_play_log_begin(&t->log, &t->play, found));
     }
     if (t->play.agent.overlap && sti_play_may_overlap(&t->play))
@@ -345,7 +345,7 @@ stint_status stint_play_train(const stint_recipe *recipe, const stint_play_desc 
     if (st == STINT_OK)
         *result_out = result;
     sti_ahead_destroy(t.ahead);
-    sti_play_log_close(&t.log);
+    sti_json_log_close(&t.log);
     sti_play_close(&t.play);
     if (t.folder.lock_fd >= 0)
         close(t.folder.lock_fd);

@@ -2,7 +2,7 @@
 #ifndef STI_RECOMMEND_RECOMMEND_H
 #define STI_RECOMMEND_RECOMMEND_H
 
-#include "base/json.h"
+#include "base/json_log.h"
 #include "recommend/scorer.h"
 #include "store/model_meta.h"
 #include "train/run.h"
@@ -29,15 +29,13 @@ typedef struct sti_recommend {
     double trail[STI_EMBED_TRAIL];  /* losses of the last steps */
     int64_t steps_here, planned_missed, checkpoint_bytes;
     sti_row_counts training; /* counts when training ended */
-    int log_fd;
-    sti_text line;
+    sti_json_log log;
     int64_t start_ns, told_ns, train_ns;
     bool first; /* rank 0, which writes the files */
 } sti_recommend;
 
 /* ---- recommend_log.c ---- */
 
-stint_status sti_recommend_log_open(sti_recommend *r);
 stint_status sti_recommend_log_begin(sti_recommend *r, bool resumed);
 stint_status sti_recommend_log_step(sti_recommend *r);
 stint_status sti_recommend_log_end(sti_recommend *r, stint_status status,

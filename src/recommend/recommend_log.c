@@ -1,45 +1,12 @@
 /* log.jsonl of a training of clicks: what the report is made of. */
-#define _GNU_SOURCE
-#include <fcntl.h>
-#include <unistd.h>
-
 #include "base/clock.h"
-#include "base/fail.h"
-#include "base/file.h"
 #include "recommend/recommend.h"
-
-stint_status sti_recommend_log_open(sti_recommend *r)
-{
-    r->log_fd =
-        open(r->folder.log_path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
-    return r->log_fd < 0 ? sti_fail_errno("%s: cannot be written", r->folder.log_path)
-                         : STINT_OK;
-}
-
-static sti_json begin_line(sti_recommend *r, const char *event)
-{
-    sti_json j = {.out = &r->line};
-    r->line.length = 0;
-    sti_json_begin_object(&j, NULL);
-    sti_json_text(&j, "event", event);
-    return j;
-}
-
-static stint_status end_line(sti_recommend *r, sti_json *j)
-{
-    sti_json_end_object(j);
-    sti_text_add(&r->line, "\n");
-    if (r->line.failed)
-        return sti_fail(STINT_E_MEMORY, "%s: out of memory for a line",
-                        r->folder.log_path);
-    return sti_write_all(r->log_fd, r->folder.log_path, r->line.data, r->line.length);
-}
 
 stint_status sti_recommend_log_begin(sti_recommend *r, bool resumed)
 {
     const sti_learner *l = &r->learner;
     const stint_plan_result *plan = stint_session_describe(l->session);
-    sti_json j = begin_line(r, "begin");
+    sti_json j = sti_json_log_begin(&r->log, "begin");
     sti_json_text(&j, "model", "dlrm");
     sti_json_text(&j, "version", stint_version());
     sti_json_float(&j, "unix_s", sti_clock_unix_s());
@@ -61,7 +28,7 @@ stint_status sti_recommend_log_begin(sti_recommend *r, bool resumed)
     sti_json_int(&j, "lanes", plan->lanes);
     sti_json_int(&j, "parameters", plan->parameters);
     sti_json_int(&j, "planned_peak_bytes", (int64_t)plan->peak_bytes);
-    return end_line(r, &j);
+    return sti_json_log_end(&r->log, &j);
 }
 
 stint_status sti_recommend_log_step(sti_recommend *r)
@@ -69,7 +36,7 @@ stint_status sti_recommend_log_step(sti_recommend *r)
     const sti_learner *l = &r->learner;
     const double seconds = (double)r->train_ns * 1e-9;
     sti_row_counts c = {0};
-    sti_json j = begin_line(r, "step");
+    sti_json j = sti_json_log_begin(&r->log, "step");
     if (l->store)
         c = sti_row_store_counts(l->store);
     sti_json_int(&j, "step", stint_session_steps(l->session));
@@ -83,13 +50,13 @@ stint_status sti_recommend_log_step(sti_recommend *r)
     sti_json_int(&j, "pages_read", c.pages_read);
     sti_json_int(&j, "pages_written", c.pages_written);
     sti_json_float(&j, "seconds", sti_seconds_since(r->start_ns));
-    return end_line(r, &j);
+    return sti_json_log_end(&r->log, &j);
 }
 
 stint_status sti_recommend_log_end(sti_recommend *r, stint_status status,
                                    const stint_embed_result *result)
 {
-    sti_json j = begin_line(r, "end");
+    sti_json j = sti_json_log_begin(&r->log, "end");
     sti_json_text(&j, "status", status == STINT_OK ? "ok" : stint_status_name(status));
     if (status != STINT_OK)
         sti_json_text(&j, "error", stint_last_error());
@@ -111,5 +78,5 @@ stint_status sti_recommend_log_end(sti_recommend *r, stint_status status,
         sti_json_int(&j, "peak_rss_bytes", (int64_t)result->peak_rss_bytes);
         sti_json_text(&j, "weights_sha256", result->weights_sha256);
     }
-    return end_line(r, &j);
+    return sti_json_log_end(&r->log, &j);
 }

@@ -146,7 +146,7 @@ static stint_status begin(sti_recommend *r)
     if (!checkpoint) /* by the few rows more or less that it came to in the end */
         STI_TRY(plan_misses(r, 0));
     STI_TRY(sti_learner_begin(&r->learner, stint_session_steps(r->learner.session)));
-    STI_TRY(sti_recommend_log_open(r));
+    STI_TRY(sti_json_log_open(&r->log, r->folder.log_path));
     STI_TRY(sti_recommend_log_begin(r, checkpoint != NULL));
     r->start_ns = sti_clock_ns();
 out:
@@ -345,9 +345,9 @@ static stint_status finish(sti_recommend *r, stint_status st,
     else if (ended != STINT_OK)
         sti_fail(ended, "stopped after step %" PRId64 "; --resume goes on from it",
                  stint_session_steps(r->learner.session));
-    if (r->log_fd >= 0 && ended != STINT_OK)
+    if (r->log.fd >= 0 && ended != STINT_OK)
         (void)sti_recommend_log_end(r, ended, NULL);
-    else if (r->log_fd >= 0)
+    else if (r->log.fd >= 0)
         ended = sti_recommend_log_end(r, ended, result);
     if (ended == STINT_OK && stint_embed_report(r->folder.out) != STINT_OK)
         sti_log(STINT_LOG_WARNING, "the report was not written: %s",
@@ -398,9 +398,7 @@ out:
 
 static void fini(sti_recommend *r)
 {
-    if (r->log_fd >= 0)
-        close(r->log_fd);
-    sti_text_fini(&r->line);
+    sti_json_log_close(&r->log);
     sti_scorer_close(&r->scorer);
     sti_learner_close(&r->learner);
     if (r->folder.lock_fd >= 0)
@@ -420,7 +418,8 @@ stint_status stint_embed_train(const stint_recipe *recipe, const stint_embed_des
     r->folder_desc = (stint_train_desc){.resume = desc->resume, .force = desc->force};
     r->folder.recipe = recipe;
     r->folder.desc = &r->folder_desc;
-    r->folder.lock_fd = r->log_fd = r->learner.clicks.fd = -1;
+    r->folder.lock_fd = r->learner.clicks.fd = -1;
+    r->log = STI_JSON_LOG_CLOSED;
     r->first = !desc->net || stint_net_rank(desc->net) == 0;
     r->start_ns = sti_clock_ns();
     stint_status st = prepare(r);
