@@ -16,9 +16,12 @@
 #include "base/text.h"
 #include "base/units.h"
 
-#define TITLE "stint trsv 3\n"
+#define TITLE "stint trsv 4\n"
 
 enum { ROWS = 2048, NEAR = 256, LONG = 16, REPEATS = 7 };
+/* Doubles from one row's b to the next one's where rows are out of order: another page
+ * and another line of the cache. */
+enum { APART = 520 };
 #define FAR_BYTES ((size_t)64 << 20) /* beyond any cache, the largest block here */
 
 /* ---- measuring ---- */
@@ -91,6 +94,29 @@ static double time_rows(bench *b, int length, bool chained, bool grouped)
         best = fmin(best, sti_seconds_since(start) / ROWS);
     }
     return fmax(best, 1e-11);
+}
+
+/* Seconds more that a row takes where b and x are read and written far apart. */
+static double time_scattered(bench *b)
+{
+    const sti_sparse_kernels *k = sti_sparse_f64();
+    const int64_t count = (int64_t)(NEAR + ROWS) * APART;
+    double *from = sti_alloc_array(count, sizeof *from, "trsv.bench");
+    double *to = sti_alloc_array(count, sizeof *to, "trsv.bench");
+    const double together = time_rows(b, 4, false, true);
+    double best = INFINITY;
+    for (int64_t i = 0; i < NEAR + ROWS; i++)
+        b->place[i] = (int32_t)(i * APART);
+    for (int run = 0; from && to && run < REPEATS; run++) {
+        const int64_t start = sti_clock_ns();
+        k->groups(&b->t, NEAR, NEAR + ROWS, from, b->x, to);
+        best = fmin(best, sti_seconds_since(start) / ROWS);
+    }
+    for (int64_t i = 0; i < NEAR + ROWS; i++)
+        b->place[i] = (int32_t)i;
+    sti_free(from);
+    sti_free(to);
+    return isfinite(best) ? fmax(best - together, 1e-11) : 5e-9;
 }
 
 /* One row of very many entries: each waits for the last. */
@@ -264,6 +290,7 @@ static bool measure(sti_trsv_costs *c)
         c->row_s = fmax(two - 2 * c->entry_s, 1e-11);
         c->group_entry_s = fmax((many_grouped - two_grouped) / (LONG - 2), 1e-11);
         c->group_row_s = fmax(two_grouped - 2 * c->group_entry_s, 1e-11);
+        c->scatter_s = time_scattered(&b);
         c->chain_s = time_chain(&b);
         c->link_s = fmax(time_rows(&b, 1, true, false) - c->chain_s, 1e-11);
         c->panel_s = time_panel(&b);
@@ -289,11 +316,13 @@ typedef struct figure {
 #field, offsetof(sti_trsv_costs, field) \
     }
 
-static const figure figures[] = {
-    FIGURE(entry_s),          FIGURE(row_s),           FIGURE(group_entry_s),
-    FIGURE(group_row_s),      FIGURE(chain_s),         FIGURE(link_s),
-    FIGURE(panel_s),          FIGURE(push_s),          FIGURE(handoff_s),
-    FIGURE(near_bytes_per_s), FIGURE(far_bytes_per_s), FIGURE(far_bytes)};
+static const figure figures[] = {FIGURE(entry_s),          FIGURE(row_s),
+                                 FIGURE(group_entry_s),    FIGURE(group_row_s),
+                                 FIGURE(chain_s),          FIGURE(link_s),
+                                 FIGURE(scatter_s),        FIGURE(panel_s),
+                                 FIGURE(push_s),           FIGURE(handoff_s),
+                                 FIGURE(near_bytes_per_s), FIGURE(far_bytes_per_s),
+                                 FIGURE(far_bytes)};
 
 enum { FIGURES = sizeof figures / sizeof *figures };
 
@@ -321,9 +350,12 @@ static bool parse(const char *text, sti_trsv_costs *costs)
         const size_t length = strlen(figures[i].name);
         double value = 0;
         int used = 0;
-        good = strncmp(text, figures[i].name, length) == 0 &&
-               sscanf(text + length, " %lf%n", &value, &used) == 1 && value >= 0 &&
-               value < 1e18 && (value > 0 || i == 8) && text[length + used] == '\n';
+        good =
+            strncmp(text, figures[i].name, length) == 0 &&
+            sscanf(text + length, " %lf%n", &value, &used) == 1 && value >= 0 &&
+            value < 1e18 &&
+            (value > 0 || figures[i].offset == offsetof(sti_trsv_costs, handoff_s)) &&
+            text[length + used] == '\n';
         *figure_of(costs, i) = value;
         text += length + used + 1;
     }
@@ -371,6 +403,7 @@ static const sti_trsv_costs typical = {.entry_s = 4e-10,
                                        .group_entry_s = 3e-10,
                                        .group_row_s = 1e-9,
                                        .chain_s = 1.1e-9,
+                                       .scatter_s = 5e-9,
                                        .link_s = 6e-9,
                                        .panel_s = 1.1e-10,
                                        .push_s = 1.2e-9,

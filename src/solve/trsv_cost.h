@@ -10,6 +10,7 @@ typedef struct sti_trsv_costs {
     double entry_s, row_s;             /* single rows that do not wait for each other */
     double group_entry_s, group_row_s; /* rows of groups of eight, a row */
     double chain_s;                    /* a multiply-add that waits for the last one */
+    double scatter_s; /* more, for a row whose b and x lie apart from the last one's */
     double link_s;    /* from the end of a row's chain to a row that reads it */
     double panel_s;   /* an entry of a panel */
     double push_s;    /* an entry that is pushed */

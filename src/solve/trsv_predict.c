@@ -47,6 +47,18 @@ static void keep_window(flow *f, int64_t work)
     }
 }
 
+/* Rows from p on whose numbers of b and x are not beside those of the row before. */
+static int scattered(const flow *f, int64_t p, int rows)
+{
+    enum { BESIDE = 8 };
+    int count = 0;
+    for (int64_t q = p > 0 ? p : 1; f->order && q < p + rows; q++) {
+        const int64_t step = f->order->row[q] - f->order->row[q - 1];
+        count += step >= BESIDE || step <= -BESIDE;
+    }
+    return count;
+}
+
 /* `rows` rows from p on in one go. */
 static void begin_rows(flow *f, int64_t p, int rows)
 {
@@ -60,7 +72,7 @@ static void begin_rows(flow *f, int64_t p, int rows)
         done = fmax(done, finish_of(f, row_at(f, p + r), f->clock));
     for (int r = 0; r < rows; r++)
         f->ready[row_at(f, p + r)] = done;
-    f->clock += cost;
+    f->clock += cost + scattered(f, p, rows) * f->c->scatter_s;
     const double before =
         f->newest > f->oldest ? f->retired[(f->newest - 1) % RING] : 0;
     f->retired[f->newest % RING] = fmax(done, before);
