@@ -445,6 +445,23 @@ STINT_API stint_value stint_weighted_cross_entropy(stint_graph *g, stint_value l
                                                    stint_value class_weights,
                                                    float smoothing);
 
+/** What each row counts by its class -> [n, 1]: class_weights[label], 0 for label -1.
+ *
+ * labels [n] i32, class_weights [classes] f32. No gradient flows to either. */
+STINT_API stint_value stint_class_weight(stint_graph *g, stint_value labels,
+                                         stint_value class_weights);
+
+/** Cross-entropy with a weight a row -> scalar: sum over rows of weights[i] times the
+ * row's loss, divided by n.
+ *
+ * weights [n, 1] f32, which gets no gradient; the rest as in
+ * stint_softmax_cross_entropy. */
+STINT_API stint_value stint_row_weighted_cross_entropy(stint_graph *g,
+                                                       stint_value logits,
+                                                       stint_value labels,
+                                                       stint_value weights,
+                                                       float smoothing);
+
 /** The same loss of logits x table^T -> scalar, for large vocabularies.
  *
  * x [n, width], table [classes, width], labels [n] i32. Logits exist for a block of

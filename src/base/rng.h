@@ -31,7 +31,8 @@ typedef enum sti_stream {
     STI_STREAM_ROWS = 53,     /* initial rows of embeddings */
     STI_STREAM_CLICKS = 54,   /* made-up clicks */
     STI_STREAM_MATRIX = 56,   /* entries of matrices made by rule */
-    STI_STREAM_COVER = 60     /* choices among equal circuits */
+    STI_STREAM_COVER = 60,    /* choices among equal circuits */
+    STI_STREAM_MIX = 64       /* shares and boxes of mixed images */
 } sti_stream;
 
 /* 10 rounds on counter c with key k. */

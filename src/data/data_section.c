@@ -70,6 +70,22 @@ static const sti_option rows[] = {
      .unit = "SHARE",
      .help = "a part of every training image is cut out at random, of at least this "
              "share of its area; 0: none, usual: 0.08"},
+    {.name = "mixup",
+     .type = STI_OPTION_FLOAT,
+     STI_OPTION_RANGE(0, 1000),
+     .default_text = "0",
+     AT(mixup),
+     .unit = "A",
+     .help = "training images are mixed in pairs, with their labels, by shares from "
+             "Beta(A, A); 0: none, usual: 0.2"},
+    {.name = "cutmix",
+     .type = STI_OPTION_FLOAT,
+     STI_OPTION_RANGE(0, 1000),
+     .default_text = "0",
+     AT(cutmix),
+     .unit = "A",
+     .help = "a box of another training image, of a share from Beta(A, A), takes the "
+             "place of a part, and its label that share; 0: none, usual: 1"},
     {.name = "nested",
      .type = STI_OPTION_BOOL,
      STI_OPTION_NO_BOUND,

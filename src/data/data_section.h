@@ -20,9 +20,10 @@ typedef struct sti_data_values {
     int64_t channels; /* 0: as it is */
     int64_t crop_pad;
     bool flip;
-    int fit;           /* of sti_recipe_fit */
-    double scale_crop; /* least share of the area; 0: none */
-    int tokenizer;     /* stint_tokenizer_kind */
+    int fit;              /* of sti_recipe_fit */
+    double scale_crop;    /* least share of the area; 0: none */
+    double mixup, cutmix; /* parameters of Beta(a, a); 0: none */
+    int tokenizer;        /* stint_tokenizer_kind */
     const char *tokenizer_path;
     bool nested; /* folders within a class belong to it */
     int sampling;

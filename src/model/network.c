@@ -146,16 +146,42 @@ static stint_value append_loss(const sti_network_desc *desc, sti_network *net,
     return loss;
 }
 
+/* Cross-entropy against one of a mixed image's labels, by what the label counts. */
+static stint_value append_share(sti_network *net, stint_value logits,
+                                stint_value labels, stint_value share, float smoothing)
+{
+    stint_graph *g = net->graph;
+    if (net->class_weights >= 0)
+        share = stint_mul(g, share, stint_class_weight(g, labels, net->class_weights));
+    return stint_row_weighted_cross_entropy(g, logits, labels, share, smoothing);
+}
+
+static stint_value append_mixed_loss(sti_network *net, stint_value logits,
+                                     float smoothing)
+{
+    stint_graph *g = net->graph;
+    const stint_shape labels = stint_shape_make(STINT_I32, 1, &net->images);
+    const stint_shape rows = STINT_SHAPE(net->images, 1);
+    net->others = stint_input(g, "others", &labels);
+    net->share = stint_input(g, "share", &rows);
+    net->rest = stint_input(g, "rest", &rows);
+    return stint_add(g, append_share(net, logits, net->labels, net->share, smoothing),
+                     append_share(net, logits, net->others, net->rest, smoothing));
+}
+
 /* The loss against the labels; an evaluation's counts every image alike. */
 static stint_value append_labels_loss(const sti_network_desc *desc, stint_mode mode,
                                       sti_network *net, stint_value logits,
                                       float smoothing)
 {
     stint_graph *g = net->graph;
-    if (mode != STINT_TRAIN || !desc->class_weights)
-        return stint_softmax_cross_entropy(g, logits, net->labels, smoothing);
     const stint_shape shape = STINT_SHAPE(desc->model.classes);
-    net->class_weights = stint_input(g, "class_weights", &shape);
+    if (mode == STINT_TRAIN && desc->class_weights)
+        net->class_weights = stint_input(g, "class_weights", &shape);
+    if (mode == STINT_TRAIN && desc->mixed)
+        return append_mixed_loss(net, logits, smoothing);
+    if (net->class_weights < 0)
+        return stint_softmax_cross_entropy(g, logits, net->labels, smoothing);
     return stint_weighted_cross_entropy(g, logits, net->labels, net->class_weights,
                                         smoothing);
 }
@@ -303,6 +329,9 @@ stint_status sti_network_build(const sti_network_desc *desc, stint_mode mode,
                        .bounds = -1,
                        .weights = -1,
                        .class_weights = -1,
+                       .others = -1,
+                       .share = -1,
+                       .rest = -1,
                        .kl_weight = -1,
                        .moved = -1};
     stint_status st = stint_graph_create(mode, &net.graph);

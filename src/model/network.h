@@ -58,6 +58,7 @@ typedef struct sti_network_desc {
                              runs of a batch; false: means, and no dropout */
     bool freeze_norm;     /* see sti_graph_freeze_norm */
     bool squares;         /* in training: |gradient|^2 is a metric */
+    bool mixed;           /* in training: images have two labels, see train/mixup.h */
     bool class_weights;   /* in training: images count by the input of that name */
     sti_loss_desc loss;   /* in training, of images */
     sti_lora_desc lora;   /* of text: adapters beside its products */
@@ -75,9 +76,12 @@ typedef struct sti_network {
     stint_value input, labels, bounds;
     stint_value weights;       /* of the parts of the loss, to be filled; -1: none */
     stint_value class_weights; /* [classes], likewise */
-    stint_value kl_weight;     /* what KL counts in the loss, likewise */
-    stint_value moved; /* runs after which shift registers are not back; -1: none */
-    bool adds;         /* its runs are added up, see sti_pass_adds */
+    /* Of mixed images: the other label [images] i32, and what the image's own label
+       counts and what the other does, both [images, 1], to be filled; -1: none. */
+    stint_value others, share, rest;
+    stint_value kl_weight; /* what KL counts in the loss, likewise */
+    stint_value moved;     /* runs after which shift registers are not back; -1: none */
+    bool adds;             /* its runs are added up, see sti_pass_adds */
     stint_value part[STI_LOSS_PARTS]; /* of the loss, without factors; -1: not there */
     /* Values that leave the graph. EVAL only: logits, probabilities. -1: none. Of text
      * there is the loss alone: the logits of a large vocabulary are never made whole.

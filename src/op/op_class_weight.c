@@ -129,6 +129,23 @@ const sti_op sti_op_weighted_cross_entropy = {
     .print = print_weighted,
 };
 
+stint_value stint_class_weight(stint_graph *g, stint_value labels,
+                               stint_value class_weights)
+{
+    return sti_op_add2(g, &sti_op_class_weight, NULL, labels, class_weights);
+}
+
+stint_value stint_row_weighted_cross_entropy(stint_graph *g, stint_value logits,
+                                             stint_value labels, stint_value weights,
+                                             float smoothing)
+{
+    const stint_value in[3] = {logits, labels, weights};
+    if (logits < 0 || labels < 0 || weights < 0)
+        return -1;
+    return sti_graph_add(g, &sti_op_weighted_cross_entropy, &(weighted_attr){smoothing},
+                         3, in);
+}
+
 stint_value stint_weighted_cross_entropy(stint_graph *g, stint_value logits,
                                          stint_value labels, stint_value class_weights,
                                          float smoothing)
@@ -142,11 +159,6 @@ stint_value stint_weighted_cross_entropy(stint_graph *g, stint_value logits,
                                           "weighted_cross_entropy: logits are %s, "
                                           "class weights %s; one a class is wanted",
                                           sti_shape_text(&x), sti_shape_text(&w)));
-    const stint_value in[3] = {
-        logits, labels,
-        sti_op_add2(g, &sti_op_class_weight, NULL, labels, class_weights)};
-    if (in[2] < 0)
-        return -1;
-    return sti_graph_add(g, &sti_op_weighted_cross_entropy, &(weighted_attr){smoothing},
-                         3, in);
+    return stint_row_weighted_cross_entropy(
+        g, logits, labels, stint_class_weight(g, labels, class_weights), smoothing);
 }

@@ -120,6 +120,19 @@ static stint_status collect_shrink(sti_saver *s)
     return st;
 }
 
+static stint_status collect_average(sti_saver *s)
+{
+    const sti_network *net = &s->job->setup.train;
+    void *const *average = s->engine->average;
+    if (!s->engine->desc.averaged)
+        return STINT_OK;
+    const stint_status st = sti_tensor_list_add_network(&s->list, net, STI_ROLE_PARAM,
+                                                        STI_TENSOR_AVERAGE, average[0]);
+    return st == STINT_OK ? sti_tensor_list_add_network(&s->list, net, STI_ROLE_STATE,
+                                                        STI_TENSOR_AVERAGE, average[1])
+                          : st;
+}
+
 /* Moments of what is trained, of the shapes of its gradients. */
 static stint_status collect_moments(sti_saver *s, const char *prefix, const char *block)
 {
@@ -233,7 +246,7 @@ static stint_status collect_rows(sti_saver *s)
     const sti_network *net = &s->job->setup.train;
     const int64_t values = sti_graph_value_count(net->graph);
     stint_status st;
-    STI_TRY(sti_tensor_list_init(&s->list, s->arena, 8 * values + 5));
+    STI_TRY(sti_tensor_list_init(&s->list, s->arena, 9 * values + 5));
     STI_TRY(collect_model(s));
     if (s->loss)
         sti_tensor_list_add_vector(&s->list, STI_TENSOR_LOSS, STI_TENSOR_F32,
@@ -241,6 +254,7 @@ static stint_status collect_rows(sti_saver *s)
     for (int i = 0; i < s->job->setup.moments; i++)
         STI_TRY(collect_moments(s, prefixes[i], s->engine->moments[i]));
     STI_TRY(collect_shrink(s));
+    STI_TRY(collect_average(s));
     s->tensors = s->list.count;
     collect_exchange(s);
     STI_TRY(collect_state(s));

@@ -17,7 +17,11 @@ void sti_schedule_init(sti_schedule *s, const sti_schedule_values *values, doubl
                         .start = values->start_factor,
                         .final = values->final_factor,
                         .gamma = values->gamma,
-                        .steps = steps};
+                        .steps = steps,
+                        .period = to_steps(values->period, steps_per_epoch),
+                        .period_factor = values->period_factor};
+    if (values->period > 0 && s->period == 0)
+        s->period = 1;
     s->warmup = to_steps(values->warmup, steps_per_epoch);
     if (s->warmup == 0 && s->name == STI_SCHEDULE_ONE_CYCLE)
         s->warmup = (int64_t)(0.3 * (double)steps);
@@ -39,6 +43,21 @@ static double step_factor(const sti_schedule *s, int64_t step)
     return factor;
 }
 
+/* Share of its cycle that a step after the warm-up is at. */
+static double cosine_share(const sti_schedule *s, int64_t step, double whole)
+{
+    if (s->period == 0)
+        return whole;
+    double exact = (double)s->period;
+    int64_t length = s->period, at = s->period_factor == 1 ? step % s->period : step;
+    while (at >= length) {
+        at -= length;
+        exact *= s->period_factor;
+        length = (int64_t)(exact + 0.5);
+    }
+    return (double)at / (double)length;
+}
+
 double sti_schedule_lr(const sti_schedule *s, int64_t step)
 {
     if (step < s->warmup)
@@ -49,6 +68,7 @@ double sti_schedule_lr(const sti_schedule *s, int64_t step)
     case STI_SCHEDULE_STEP:
         return s->lr * step_factor(s, step);
     case STI_SCHEDULE_COSINE:
+        p = cosine_share(s, step - s->warmup, p);
         return s->lr *
                (s->final + (1 - s->final) * 0.5 * (1 + sti_smooth_cos_turn(0.5 * p)));
     case STI_SCHEDULE_ONE_CYCLE:

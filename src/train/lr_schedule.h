@@ -12,11 +12,15 @@
  *   cosine     lr (final + (1 - final) (1 + cos(pi p)) / 2)
  *   one-cycle  lr (final + (1 - final) (1 - p)), after Smith and Topin 2018
  *
- * so that no step is lost on a rate of exactly final. */
+ * so that no step is lost on a rate of exactly final. With a period P > 0 cosine starts
+ * again: p counts from the start of a cycle of P, P f, P f^2 .. steps, each rounded to
+ * nearest (warm restarts, Loshchilov and Hutter 2017). */
 typedef struct sti_schedule {
     int name;
     double lr, start, final, gamma;
     int64_t warmup, steps; /* w, T */
+    int64_t period;        /* P; 0: one cycle */
+    double period_factor;  /* f */
     int64_t milestone[STI_MILESTONES_MAX];
     int milestones;
 } sti_schedule;

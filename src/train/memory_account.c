@@ -245,6 +245,9 @@ void sti_memory_account(const sti_setup *setup, const sti_network *train,
         sti_account_add(account, STI_PART_REFERENCE,
                         "its weights and running statistics", sizes.fixed);
     add_compression(setup, train, &sizes, account);
+    if (sizes.average > 0)
+        sti_account_add(account, "average", "of weights and running statistics",
+                        sizes.average);
     if (sizes.mask > 0)
         sti_account_add(account, "mask", "a bit a weight: pruned or not", sizes.mask);
     if (setup->inputs->network.lora.rank > 0)

@@ -148,6 +148,13 @@ double sti_prune_share(const sti_prune_values *prune, int64_t epoch)
     return prune->sparsity * (1 - left * left * left);
 }
 
+void sti_prune_zero(const sti_step_engine *engine, const sti_value_row *row,
+                    const sti_allocation *allocation, float *numbers)
+{
+    mask_numbers(numbers, stint_shape_count(&row->shape),
+                 sti_prune_bits(engine, allocation));
+}
+
 void sti_prune_gradients(const sti_step_engine *engine, char *block)
 {
     const sti_network *net = engine->desc.train;

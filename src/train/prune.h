@@ -30,6 +30,9 @@ double sti_prune_share(const sti_prune_values *prune, int64_t epoch);
  * an offset of bytes into the parameters, stays zero. */
 void sti_prune_mask_all(sti_step_engine *engine);
 void sti_prune_mask_zeros(sti_step_engine *engine, size_t offset, int64_t count);
+/* Zero what is pruned of a tensor in numbers like it, where sti_prune_masks. */
+void sti_prune_zero(const sti_step_engine *engine, const sti_value_row *row,
+                    const sti_allocation *allocation, float *numbers);
 /* Zero the gradients of pruned weights in a result block. Nothing without a mask. */
 void sti_prune_gradients(const sti_step_engine *engine, char *block);
 

@@ -82,8 +82,10 @@ out:
 sti_network_desc sti_train_network_desc(const stint_recipe *recipe)
 {
     const sti_train_values *train = sti_train_section_of(recipe);
+    const sti_data_values *data = sti_data_section_of(recipe);
     sti_network_desc network = sti_recipe_network_desc(recipe);
     network.smoothing = (float)train->label_smoothing;
+    network.mixed = data->mixup > 0 || data->cutmix > 0;
     network.freeze_norm = train->freeze_norm;
     network.squares = sti_grow_section_of(recipe)->by == STI_GROW_NOISE;
     return network;

@@ -6,6 +6,7 @@
 
 #include "base/fail.h"
 #include "store/model_file.h"
+#include "train/average.h"
 #include "train/grow_noise.h"
 #include "train/prune.h"
 #include "train/recipe_view.h"
@@ -189,6 +190,8 @@ static stint_status init_weights(sti_run *run)
                                   run->engine->params);
     if (st == STINT_OK && run->engine->mask && !run->projection)
         sti_prune(run->engine, sti_prune_share(v.prune, 0), v.prune->scope);
+    if (st == STINT_OK)
+        sti_average_start(run->engine);
     return st == STINT_OK ? sti_shrink_init(run) : st;
 }
 

@@ -12,6 +12,7 @@
 #include "infer/recall.h"
 #include "model/posterior.h"
 #include "store/model_file.h"
+#include "train/average.h"
 #include "train/grow_noise.h"
 #include "train/lora_merge.h"
 #include "train/recipe_view.h"
@@ -211,6 +212,8 @@ stint_status sti_run_finish(sti_run *run, stint_status st, stint_train_result *r
         st = close_profile(run);
     if (st == STINT_OK)
         st = check_reference(run);
+    if (st == STINT_OK && !sti_select_wanted(run))
+        sti_average_swap(run->engine); /* for good: there are no more steps */
     if (st == STINT_OK)
         st = sti_select_end(run);
     if (st == STINT_OK)

@@ -282,6 +282,10 @@ static stint_status share_blocks(sti_run *run)
         st = share_block(run->comm, engine->mask, engine->sizes.mask);
     for (int i = 0; i < engine->desc.shadows && st == STINT_OK; i++)
         st = share_block(run->comm, engine->shadow[i], engine->sizes.params);
+    if (st == STINT_OK && engine->desc.averaged)
+        st = share_block(run->comm, engine->average[0], engine->sizes.params);
+    if (st == STINT_OK && engine->desc.averaged)
+        st = share_block(run->comm, engine->average[1], engine->sizes.states);
     if (st == STINT_OK && run->projection)
         st = sti_comm_broadcast(run->comm, 0, &run->projection->shapes,
                                 sizeof run->projection->shapes);

@@ -53,6 +53,21 @@ static const sti_option rows[] = {
      AT(final_factor),
      .unit = "FACTOR",
      .help = "of lr, where cosine and one-cycle end"},
+    {.name = "period",
+     .type = STI_OPTION_FLOAT,
+     STI_OPTION_RANGE(0, 1000000),
+     .default_text = "0",
+     AT(period),
+     .unit = "EPOCHS",
+     .help = "of cosine: epochs of the first half cosine, after which the rate jumps "
+             "back to lr and falls again (warm restarts); 0: one over the whole run"},
+    {.name = "period_factor",
+     .type = STI_OPTION_FLOAT,
+     STI_OPTION_RANGE(1, 64),
+     .default_text = "1",
+     AT(period_factor),
+     .unit = "FACTOR",
+     .help = "of warm restarts: what a period is longer than the one before"},
 };
 
 int sti_recipe_milestones(const char *text, double *epochs_out, int max)
@@ -96,6 +111,14 @@ static void check(const stint_recipe *recipe, sti_complaints *list)
     if (schedule->name != STI_SCHEDULE_STEP && count > 0)
         sti_complain(list, "schedule.milestones: belong to name = step; remove them or "
                            "choose that schedule");
+    if (schedule->period > 0 && schedule->name != STI_SCHEDULE_COSINE)
+        sti_complain(list,
+                     "schedule.period: warm restarts are of name = cosine; set it "
+                     "to 0 or choose that schedule");
+    if (schedule->period == 0 && schedule->period_factor != 1)
+        sti_complain(list,
+                     "schedule.period_factor: there are no periods; give the first "
+                     "one by schedule.period");
 }
 
 const sti_recipe_section sti_schedule_section = {

@@ -17,6 +17,7 @@ typedef struct sti_schedule_values {
     const char *milestones; /* epochs */
     double gamma;
     double start_factor, final_factor; /* of lr */
+    double period, period_factor;      /* epochs of the first cosine, growth of them */
 } sti_schedule_values;
 
 extern const sti_recipe_section sti_schedule_section;

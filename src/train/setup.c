@@ -65,26 +65,27 @@ void sti_setup_fini(sti_setup *setup)
 sti_step_engine_desc sti_setup_engine(const sti_setup *setup, int lanes)
 {
     const sti_inputs *in = setup->inputs;
-    return (sti_step_engine_desc){.train = &setup->train,
-                                  .eval = setup->eval.graph ? &setup->eval : NULL,
-                                  .train_data = in->train_data,
-                                  .test_data = in->test_data,
-                                  .validation_data = in->validation_data,
-                                  .text = in->text,
-                                  .field = in->field,
-                                  .field_test = in->field_test,
-                                  .threads = setup->threads,
-                                  .lanes = lanes,
-                                  .shards = setup->shards,
-                                  .accumulate = setup->accumulate,
-                                  .grows = setup->grows,
-                                  .samples = in->network.bayes.samples,
-                                  .comm = setup->comm,
-                                  .net = sti_exchange_of_recipe(in->recipe),
-                                  .moments = setup->moments,
-                                  .masked =
-                                      sti_prune_section_of(in->recipe)->sparsity > 0 ||
-                                      sti_shrink_is_masked(in->recipe),
-                                  .masks_all = sti_shrink_is_masked(in->recipe),
-                                  .shadows = sti_shrink_shadows(in->recipe)};
+    return (sti_step_engine_desc){
+        .train = &setup->train,
+        .eval = setup->eval.graph ? &setup->eval : NULL,
+        .train_data = in->train_data,
+        .test_data = in->test_data,
+        .validation_data = in->validation_data,
+        .text = in->text,
+        .field = in->field,
+        .field_test = in->field_test,
+        .threads = setup->threads,
+        .lanes = lanes,
+        .shards = setup->shards,
+        .accumulate = setup->accumulate,
+        .grows = setup->grows,
+        .samples = in->network.bayes.samples,
+        .comm = setup->comm,
+        .net = sti_exchange_of_recipe(in->recipe),
+        .moments = setup->moments,
+        .masked = sti_prune_section_of(in->recipe)->sparsity > 0 ||
+                  sti_shrink_is_masked(in->recipe),
+        .masks_all = sti_shrink_is_masked(in->recipe),
+        .shadows = sti_shrink_shadows(in->recipe),
+        .averaged = sti_train_section_of(in->recipe)->average > 0};
 }

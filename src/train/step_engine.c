@@ -57,9 +57,10 @@ void sti_step_engine_measure(const sti_step_engine_desc *desc,
                          ? STI_ALIGN_UP(sti_moment_bytes(desc->train), 64)
                          : 0;
     sizes->shadows = sizes->params * (size_t)desc->shadows;
+    sizes->average = desc->averaged ? sizes->params + sizes->states : 0;
     sizes->total = sizes->params + sizes->moments * (size_t)desc->moments +
                    sizes->states + sizes->fixed + sizes->mask + sizes->shadows +
-                   sizes->results * (size_t)sizes->slots +
+                   sizes->average + sizes->results * (size_t)sizes->slots +
                    (sizes->arena + sizes->fetch) * (size_t)desc->lanes + sizes->net;
 }
 
@@ -136,6 +137,10 @@ static stint_status create_blocks(sti_step_engine *engine)
     for (int i = 0; i < engine->desc.shadows; i++)
         if (!(engine->shadow[i] = block(sizes->params, "compression")))
             return STINT_E_MEMORY;
+    if (engine->desc.averaged &&
+        (!(engine->average[0] = block(sizes->params, "average")) ||
+         !(engine->average[1] = block(sizes->states, "average"))))
+        return STINT_E_MEMORY;
     if (sizes->fixed && !(engine->fixed = block(sizes->fixed, "reference")))
         return STINT_E_MEMORY;
     if (sizes->mask && !(engine->mask = block(sizes->mask, "mask")))
@@ -300,6 +305,8 @@ void sti_step_engine_destroy(sti_step_engine *engine)
     sti_free(engine->mask);
     sti_free(engine->shadow[0]);
     sti_free(engine->shadow[1]);
+    sti_free(engine->average[0]);
+    sti_free(engine->average[1]);
     sti_free(engine->moments[0]);
     sti_free(engine->moments[1]);
     sti_free(engine);

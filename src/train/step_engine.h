@@ -23,6 +23,7 @@
 #include "model/network.h"
 #include "net/tree_sum.h"
 #include "train/exchange.h"
+#include "train/mixup.h"
 #include "train/optimizer_section.h"
 #include "train/overlap_thread.h"
 #include "train/profile.h"
@@ -56,7 +57,8 @@ typedef struct sti_step_engine_desc {
     int moments;           /* blocks of optimiser state: 0, 1 or 2 */
     bool masked;           /* with a mask of the parameters, see prune.h */
     bool masks_all;        /* of biases and normalisations, too */
-    int shadows; /* further blocks laid out as the parameters, see shrink.h: 0 to 2 */
+    int shadows;   /* further blocks laid out as the parameters, see shrink.h: 0 to 2 */
+    bool averaged; /* with averages of parameters and states, see average.h */
     sti_step_fill_fn *fill; /* in place of train_data; called by all lanes at once */
     void *fill_user;
     sti_step_load_fn *load; /* in place of all of them, likewise */
@@ -71,6 +73,7 @@ typedef struct sti_step_engine_sizes {
     size_t fixed, mask;
     size_t moments; /* of one block of optimiser state, see moments.h */
     size_t shadows; /* of all of them */
+    size_t average; /* of both blocks */
     size_t net;     /* for the sum over ranks */
     int slots;      /* result blocks, */
     int spares;     /* the last of which are those that a lane's further micro-batches
@@ -99,10 +102,11 @@ typedef struct sti_step_engine {
         *overlap_thread; /* runs either beside the lanes; NULL: after them */
     sti_team team, lane_team;
     void *params, *states, *moments[2];
-    void *fixed;     /* tensors of a reference model; NULL: none */
-    uint8_t *mask;   /* NULL: not masked */
-    void *shadow[2]; /* [desc.shadows] */
-    char *results;   /* [slots] */
+    void *fixed;      /* tensors of a reference model; NULL: none */
+    uint8_t *mask;    /* NULL: not masked */
+    void *shadow[2];  /* [desc.shadows] */
+    void *average[2]; /* of parameters, of states; NULL: not asked for */
+    char *results;    /* [slots] */
     sti_lane *lanes;
     sti_infer_lanes eval; /* in the memory of these lanes; zeroed without desc.eval */
     sti_data_decoders **train_decoders, **test_decoders; /* [lanes]; NULL: no images */
@@ -133,6 +137,7 @@ typedef struct sti_step_batch {
     const int32_t *samples; /* [shards * accumulate * images] */
     int64_t accumulate;     /* micro-batches a shard; 0: those of the engine */
     const sti_data_augment *augment;
+    const sti_mixup *mixup; /* NULL: images are not mixed */
     const sti_data_norm *norm;
     const float *bounds; /* of packed tensors, for the network's input; NULL: zeros */
     const float *loss_weights;  /* [STI_LOSS_PARTS], if asked for; NULL: zeros */

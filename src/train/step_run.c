@@ -67,6 +67,27 @@ static void fill_input(const sti_network *net, stint_value input, const float *f
         memset(to, 0, bytes);
 }
 
+/* The images of a micro-batch with one another, if the network has two labels. */
+static void mix_images(const sti_step_engine *engine, const sti_lane *lane,
+                       const int32_t *samples)
+{
+    const sti_network *net = engine->desc.train;
+    if (net->others < 0)
+        return;
+    const stint_shape shape = stint_value_shape(net->graph, net->input);
+    const sti_mixup_batch batch = {.count = net->images,
+                                   .height = shape.dim[1],
+                                   .width = shape.dim[2],
+                                   .channels = shape.dim[3],
+                                   .samples = samples,
+                                   .x = sti_exec_address(lane->train, net->input),
+                                   .labels = sti_exec_address(lane->train, net->labels),
+                                   .others = sti_exec_address(lane->train, net->others),
+                                   .share = sti_exec_address(lane->train, net->share),
+                                   .rest = sti_exec_address(lane->train, net->rest)};
+    sti_mixup_apply(&engine->lane_team, engine->batch->mixup, &batch);
+}
+
 /* Images (or tokens) and labels of a micro-batch and the bounds of its packs into the
  * lane's inputs. */
 static stint_status load_micro(const sti_step_engine *engine, int index, int64_t micro)
@@ -92,6 +113,7 @@ static stint_status load_micro(const sti_step_engine *engine, int index, int64_t
         engine->desc.fill(engine->desc.fill_user, micro,
                           sti_exec_address(lane->train, net->input),
                           sti_exec_address(lane->train, net->labels));
+        mix_images(engine, lane, NULL);
         return STINT_OK;
     }
     if (engine->desc.text) {
@@ -111,11 +133,15 @@ static stint_status load_micro(const sti_step_engine *engine, int index, int64_t
                               sti_exec_address(lane->train, net->labels));
         return STINT_OK;
     }
-    return sti_data_batch(engine->desc.train_data, &engine->lane_team,
-                          engine->train_decoders[index],
-                          b->samples + micro * net->images, net->images, b->augment,
-                          b->norm, sti_exec_address(lane->train, net->input),
-                          sti_exec_address(lane->train, net->labels));
+    const int32_t *samples = b->samples + micro * net->images;
+    const stint_status st =
+        sti_data_batch(engine->desc.train_data, &engine->lane_team,
+                       engine->train_decoders[index], samples, net->images, b->augment,
+                       b->norm, sti_exec_address(lane->train, net->input),
+                       sti_exec_address(lane->train, net->labels));
+    if (st == STINT_OK)
+        mix_images(engine, lane, b->mixup ? samples : NULL);
+    return st;
 }
 
 static void run_graph(sti_step_engine *engine, sti_lane *lane, int index,

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/fail.h"
 #include "base/rng.h"
+#include "train/average.h"
 #include "train/grow_noise.h"
 #include "train/kl_course.h"
 #include "train/prune.h"
@@ -87,14 +88,25 @@ static sti_data_augment augment_of_epoch(const sti_run *run, int64_t epoch)
                               .epoch = (uint64_t)epoch};
 }
 
+static sti_mixup mixup_of_epoch(const sti_run *run, int64_t epoch)
+{
+    const sti_data_values *data = sti_data_section_of(run->recipe);
+    return (sti_mixup){.mixup = data->mixup,
+                       .cutmix = data->cutmix,
+                       .seed = sti_recipe_seed(run->recipe, STI_STREAM_AUGMENT),
+                       .epoch = (uint64_t)epoch};
+}
+
 static sti_step_batch batch_of_step(sti_run *run, const sti_data_augment *augment,
-                                    const sti_course_point *at, int64_t step)
+                                    const sti_mixup *mixup, const sti_course_point *at,
+                                    int64_t step)
 {
     const sti_recipe_view v = sti_recipe_view_of(run->recipe);
     return (sti_step_batch){
         .samples = samples_at(run, at),
         .accumulate = at->accumulate,
         .augment = augment,
+        .mixup = mixup->mixup > 0 || mixup->cutmix > 0 ? mixup : NULL,
         .norm = &run->norm,
         .loss_weights = run->loss.weight,
         .class_weights = run->job.inputs.class_weights,
@@ -212,7 +224,8 @@ static stint_status run_step(sti_run *run)
     int64_t start_ns = sti_clock_ns(), step = run->position.step;
     const sti_course_point at = sti_course_at(&run->job.course, step);
     sti_data_augment augment = augment_of_epoch(run, at.epoch);
-    sti_step_batch batch = batch_of_step(run, &augment, &at, step);
+    const sti_mixup mixup = mixup_of_epoch(run, at.epoch);
+    sti_step_batch batch = batch_of_step(run, &augment, &mixup, &at, step);
     bool collect = run->control && sti_error_control_collects(run->control, step);
     sti_step_result result;
     stint_status st = sti_run_grow_networks(run, at.micro);
@@ -234,6 +247,7 @@ static stint_status run_step(sti_run *run)
     sti_step_engine_update(run->engine, v.optimizer, run->lr,
                            sti_update_clip(v.optimizer, run->gradient_norm),
                            sti_shrink_optimizer_step(run, step), result.block);
+    sti_average_add(run->engine, v.train->average, step + 1);
     follow_parts(run, &result, step);
     int64_t step_ns = sti_clock_ns() - start_ns;
     count_step(run, &result, at.batch, (double)step_ns * 1e-9);
@@ -428,6 +442,7 @@ static stint_status close_epoch(sti_run *run)
 {
     const sti_recipe_view v = sti_recipe_view_of(run->recipe);
     int64_t epoch = sti_course_epoch(&run->job.course, run->position.step);
+    sti_average_swap(run->engine); /* judged and written are the averages */
     stint_status st = sti_select_wanted(run) ? sti_select_epoch(run, epoch) : STINT_OK;
     bool enough = sti_select_is_enough(run);
     run->time_over = is_time_over(run);
@@ -437,10 +452,11 @@ static stint_status close_epoch(sti_run *run)
         (last || (v.train->eval_every > 0 && epoch % v.train->eval_every == 0));
     if (st == STINT_OK && tested)
         st = evaluate(run);
-    if (is_stop(st))
-        return stop_here(run, st);
     if (st == STINT_OK)
         st = record_epoch(run, epoch, tested);
+    sti_average_swap(run->engine);
+    if (is_stop(st))
+        return stop_here(run, st);
     if (st == STINT_OK && enough)
         st = log_early_stop(run, epoch);
     if (st == STINT_OK && (last || v.run->checkpoint_every == 0))

@@ -187,6 +187,14 @@ static const sti_option rows[] = {
      .help =
          "of clicks: samples in another random order each epoch, or as the file has "
          "them, which is that of time"},
+    {.name = "average",
+     .type = STI_OPTION_FLOAT,
+     STI_OPTION_RANGE(0, 0.999999),
+     .default_text = "0",
+     AT(average),
+     .unit = "SHARE",
+     .help = "judge and keep an average of the weights over the steps, of which each "
+             "step keeps so much, usual: 0.999; 0: the weights themselves"},
     {.name = "time",
      .type = STI_OPTION_TIME,
      STI_OPTION_NO_BOUND,

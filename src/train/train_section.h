@@ -27,6 +27,7 @@ typedef struct sti_train_values {
     double select_drop; /* of the reference's accuracy, for STI_SELECT_MISMATCH */
     int64_t patience;   /* epochs; 0: the run goes to its end */
     int order;          /* STI_ORDER_..., of clicks */
+    double average;     /* of weights: what a step keeps of it; 0: none */
     double time;        /* seconds that the run may last; 0: no limit */
 } sti_train_values;
 

@@ -68,6 +68,30 @@ static void test_cosine(void **state)
     }
 }
 
+/* Cycles of 20, 30 and 45 steps after the warm-up, the next one cut off. */
+static void test_restarts(void **state)
+{
+    (void)state;
+    sti_schedule s;
+    sti_schedule_values v = base(STI_SCHEDULE_COSINE);
+    v.warmup = 1;
+    v.period = 2;
+    v.period_factor = 1.5;
+    sti_schedule_init(&s, &v, 0.2, 10, 120);
+    for (int i = 10; i < 120; i++) {
+        const int t = i - 10;
+        const double p = t < 20   ? t / 20.0
+                         : t < 50 ? (t - 20) / 30.0
+                         : t < 95 ? (t - 50) / 45.0
+                                  : (t - 95) / 68.0;
+        expect(sti_schedule_lr(&s, i), 0.2 * (0.01 + 0.99 * 0.5 * (1 + cos(PI * p))));
+    }
+    v.warmup = 0;
+    v.period = 0.01; /* less than a step */
+    sti_schedule_init(&s, &v, 0.2, 10, 20);
+    expect(sti_schedule_lr(&s, 7), 0.2);
+}
+
 static void test_one_cycle(void **state)
 {
     (void)state;
@@ -112,9 +136,10 @@ static void test_smooth(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_constant),     cmocka_unit_test(test_step),
-        cmocka_unit_test(test_cosine),       cmocka_unit_test(test_one_cycle),
-        cmocka_unit_test(test_one_step_run), cmocka_unit_test(test_smooth),
+        cmocka_unit_test(test_constant),  cmocka_unit_test(test_step),
+        cmocka_unit_test(test_cosine),    cmocka_unit_test(test_restarts),
+        cmocka_unit_test(test_one_cycle), cmocka_unit_test(test_one_step_run),
+        cmocka_unit_test(test_smooth),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
