@@ -6,9 +6,10 @@
 #include "base/file.h"
 #include "base/recipe.h"
 #include "cli/cli.h"
+#include "cli/help_combinations.h"
 
 typedef struct help_args {
-    bool man, recipe_markdown;
+    bool man, recipe_markdown, combinations_markdown;
     const char *man_pages;
     sti_cli_common common;
 } help_args;
@@ -33,6 +34,12 @@ static const sti_option help_rows[] = {
      .offset = offsetof(help_args, recipe_markdown),
      .flag = true,
      .help = "print the reference of all recipe keys (docs/recipe-reference.md)"},
+    {.name = "combinations-markdown",
+     .type = STI_OPTION_BOOL,
+     .default_text = "false",
+     .offset = offsetof(help_args, combinations_markdown),
+     .flag = true,
+     .help = "print what goes with what (docs/combinations.md)"},
     STI_CLI_COMMON_ROWS(help_args),
 };
 
@@ -90,6 +97,7 @@ static const struct {
 } topics[] = {{"recipe", recipe_topic},
               {"models", models_topic},
               {"environment", environment_topic},
+              {"combinations", sti_cli_combinations_text},
               {"exit", exit_topic}};
 enum { TOPIC_COUNT = sizeof topics / sizeof topics[0] };
 
@@ -170,6 +178,16 @@ static stint_status write_pages(sti_cli_call *call, const char *folder)
     return status;
 }
 
+static stint_status answer_combinations(sti_cli_call *call)
+{
+    sti_text text = {0};
+    sti_json j = {0};
+    sti_cli_json_begin(&j, &text);
+    sti_cli_combinations_json(&j);
+    sti_json_end_object(&j);
+    return sti_cli_answer(call, &text);
+}
+
 static stint_status help_run(sti_cli_call *call)
 {
     const help_args *args = call->args;
@@ -185,6 +203,11 @@ static stint_status help_run(sti_cli_call *call)
                      "`stint help --recipe-markdown`; do not edit.\n\n");
         const sti_recipe_table *recipe = sti_recipe_table_get();
         sti_options_write_markdown(recipe->row, recipe->count, &text);
+    } else if (args->combinations_markdown) {
+        sti_cli_combinations_markdown(&text);
+    } else if (call->operand_count == 1 && args->common.json &&
+               strcmp(call->operands[0], "combinations") == 0) {
+        return answer_combinations(call);
     } else if (call->operand_count == 0 && args->man) {
         sti_cli_man_overview(call->commands, &text);
     } else if (call->operand_count == 0) {
@@ -205,7 +228,7 @@ static stint_status help_run(sti_cli_call *call)
 const sti_cli_command sti_cmd_help = {
     .name = "help",
     .summary = "explain a subcommand or a topic",
-    .operands = "[SUBCOMMAND | recipe | models | environment | exit]",
+    .operands = "[SUBCOMMAND | recipe | models | combinations | environment | exit]",
     .example = "stint help train\nstint help recipe",
     .about = "Without a word: the list of subcommands.",
     .min_operands = 0,

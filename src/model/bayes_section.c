@@ -1,8 +1,6 @@
 /* [bayes] of a recipe: weights that are distributions. */
 #include "model/bayes_section.h"
 
-#include "model/quantise_section.h"
-
 #define AT(field) .offset = offsetof(sti_bayes_values, field)
 
 static const sti_option rows[] = {
@@ -104,17 +102,8 @@ static const sti_option rows[] = {
      .help = "epochs that kl_course = ramp rises over"},
 };
 
-static void check(const stint_recipe *recipe, sti_complaints *list)
-{
-    const sti_bayes_values *bayes = sti_bayes_section_of(recipe);
-    if (bayes->samples > 0 && sti_quantise_section_of(recipe)->bits > 0)
-        sti_complain(list, "bayes.samples: weights that are drawn are not rounded; "
-                           "leave out [bayes] or quantise.bits");
-}
-
 const sti_recipe_section sti_bayes_section = {
     STI_RECIPE_SECTION("bayes", rows, sti_bayes_values),
-    .check = check,
 };
 
 const sti_bayes_values *sti_bayes_section_of(const stint_recipe *recipe)

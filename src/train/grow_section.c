@@ -4,7 +4,6 @@
 #include <inttypes.h>
 
 #include "base/units.h"
-#include "train/prune_section.h"
 #include "train/train_section.h"
 
 enum { MOST_SHARE = 8 }; /* of the training set */
@@ -94,12 +93,6 @@ static void check_noise(const stint_recipe *recipe, sti_complaints *list)
         sti_complain(list,
                      "grow.factor: a batch that grows by noise is multiplied by at "
                      "most 1, which is never; use 2 or more");
-    if (sti_prune_section_of(recipe)->sparsity > 0)
-        sti_complain(list, "grow.by: noise counts the gradients of all weights, and "
-                           "prune.sparsity leaves some out; use schedule");
-    if (train->select != STI_SELECT_LAST)
-        sti_complain(list, "train.select: goes by the epochs of steps, which batches "
-                           "that grow by noise do not keep; use grow.by = schedule");
 }
 
 /* Networks of several sizes are known beforehand, or not at all. */

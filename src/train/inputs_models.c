@@ -5,6 +5,7 @@
 #include "base/fail.h"
 #include "base/memory.h"
 #include "train/class_weights.h"
+#include "train/combinations.h"
 #include "train/inputs.h"
 #include "train/loss_mix.h"
 #include "train/recipe_view.h"
@@ -84,48 +85,9 @@ static stint_status check_norms(const sti_inputs *in)
                     "normalisation; take models of the same data");
 }
 
-/* Keys that only images have. */
-static stint_status check_text(const sti_inputs *in)
-{
-    const sti_recipe_view v = sti_recipe_view_of(in->recipe);
-    if (v.loss->reference)
-        return sti_fail(STINT_E_UNSUPPORTED,
-                        "loss.reference: is for networks that classify images, not for "
-                        "a model of text");
-    if (v.shrink->scheme)
-        return sti_fail(STINT_E_UNSUPPORTED,
-                        "shrink.scheme: is for networks of images, not for a model of "
-                        "text");
-    if (v.quantise->bits > 0)
-        return sti_fail(STINT_E_UNSUPPORTED,
-                        "quantise.bits: is for networks of images, not for a model of "
-                        "text");
-    if (v.bayes->samples > 0)
-        return sti_fail(STINT_E_UNSUPPORTED,
-                        "bayes.samples: is for networks of images, not for a model of "
-                        "text");
-    if (v.train->validation > 0)
-        return sti_fail(
-            STINT_E_UNSUPPORTED,
-            "train.validation: is for images; of a text, data.validation is "
-            "the share that is not trained on");
-    return STINT_OK;
-}
-
-/* Keys that fields do not have, and the field to begin with. */
+/* The field to begin with. */
 static stint_status check_field(sti_inputs *in, const char *start)
 {
-    const sti_recipe_view v = sti_recipe_view_of(in->recipe);
-    const char *key = v.loss->reference         ? "loss.reference"
-                      : v.shrink->scheme        ? "shrink.scheme"
-                      : v.quantise->bits > 0    ? "quantise.bits"
-                      : v.bayes->samples > 0    ? "bayes.samples"
-                      : v.train->validation > 0 ? "train.validation"
-                      : in->network.bf16        ? "train.precision"
-                                                : NULL;
-    if (key)
-        return sti_fail(STINT_E_UNSUPPORTED,
-                        "%s: is for networks of images, not for a field", key);
     if (!start)
         return STINT_OK;
     const stint_status st = sti_model_open_for("train.start", start, &in->start);
@@ -181,10 +143,10 @@ stint_status sti_inputs_open_models(sti_inputs *in)
     const char *start = sti_train_section_of(in->recipe)->start;
     const char *reference = sti_loss_section_of(in->recipe)->reference;
     stint_status st = STINT_OK;
+    if (in->field || in->text)
+        STI_TRY(sti_combinations_check_kind(in->recipe));
     if (in->field)
         return check_field(in, start);
-    if (in->text)
-        STI_TRY(check_text(in));
     if (in->text) /* its start is there; whether tensors fit is seen when they are read
                    */
         return sti_update_choose(in);

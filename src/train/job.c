@@ -80,10 +80,6 @@ static stint_status count_steps(sti_job *job)
     if (st != STINT_OK)
         return st;
     job->steps_per_epoch = sti_course_epoch_ticks(&job->course);
-    if (sti_shrink_wanted(in->recipe) && job->course.grows)
-        return sti_fail(STINT_E_USAGE,
-                        "grow.by: the steps of a compression scheme are of "
-                        "one batch; leave it at none");
     if (!job->course.grows)
         sti_course_end(&job->course, sti_shrink_steps(in->recipe, job->steps_per_epoch,
                                                       job->course.steps));

@@ -12,6 +12,7 @@
 #include "pass/pass.h"
 #include "stint/model.h"
 #include "stint/train.h"
+#include "train/combinations.h"
 #include "train/recipe_view.h"
 #include "train/shrink_recipe.h"
 
@@ -56,18 +57,6 @@ static void check_text(const stint_recipe *recipe, sti_complaints *list)
                      sti_recipe_format(recipe), sti_recipe_network(recipe));
     if (v.data->size > 0 || v.data->channels > 0)
         sti_complain(list, "data.size, data.channels: are of images; text has neither");
-    if (v.data->crop_pad > 0 || v.data->flip || v.data->scale_crop > 0)
-        sti_complain(list, "data.crop_pad, data.flip, data.scale_crop: are of images; "
-                           "text is varied by "
-                           "where its windows begin");
-    if (v.data->sampling != STI_SAMPLING_SHUFFLE)
-        sti_complain(list, "data.sampling: is of images; text has no classes");
-    if (sti_class_weights_given(v.loss->class_weights))
-        sti_complain(list, "loss.class_weights: are of images; text has no classes");
-    if (v.train->label_smoothing > 0)
-        sti_complain(list,
-                     "train.label_smoothing: is of images; the loss of text is in "
-                     "nats of the token that comes");
     if (v.model->stem != STINT_STEM_AUTO)
         sti_complain(list, "model.stem: is of networks for images");
     if (stint_text_model_resolve(sti_recipe_network(recipe), &sizes, &context) !=
@@ -82,10 +71,6 @@ static void check_images(const stint_recipe *recipe, sti_complaints *list)
         sti_complain(list,
                      "data.format: text is not what %s learns from; gpt and llama do",
                      sti_recipe_network(recipe));
-    if (v.data->sampling == STI_SAMPLING_BALANCED && v.loss->class_weights &&
-        strcmp(v.loss->class_weights, "balanced") == 0)
-        sti_complain(list, "loss.class_weights: balanced, and data.sampling too, would "
-                           "count rare classes twice; choose one of them");
     if (v.model->heads || v.model->kv_heads || v.model->context || v.model->vocabulary)
         sti_complain(
             list,
@@ -119,15 +104,6 @@ static void check_field(const stint_recipe *recipe, sti_complaints *list)
                      "data.format: %s is not what a field is fitted to; leave it "
                      "out",
                      sti_recipe_format(recipe));
-    if (v.data->crop_pad > 0 || v.data->flip || v.data->scale_crop > 0 ||
-        v.data->sampling != STI_SAMPLING_SHUFFLE)
-        sti_complain(list,
-                     "data.crop_pad, flip, scale_crop, sampling: are of images in "
-                     "classes; a field is fitted to its points as they are");
-    if (sti_class_weights_given(v.loss->class_weights) || v.train->label_smoothing > 0)
-        sti_complain(list,
-                     "loss.class_weights, train.label_smoothing: are of images in "
-                     "classes; a field has none");
     if (sti_recipe_field_network(recipe, 0, &network) != STINT_OK) {
         sti_complain(list, "model: %s", stint_last_error());
         return;
@@ -269,21 +245,11 @@ static void check_generator(const sti_bayes_values *bayes, sti_complaints *list)
                            "draw weights; use bayes.generator = ars");
 }
 
-/* What drawn weights do not go together with. */
 static void check_bayes(const stint_recipe *recipe, sti_complaints *list)
 {
     const sti_recipe_view v = sti_recipe_view_of(recipe);
     if (v.bayes->samples == 0)
         return;
-    if (v.prune->sparsity > 0)
-        sti_complain(list, "bayes.samples: of weights that are drawn none stays zero; "
-                           "leave out [bayes] or prune.sparsity");
-    if (v.shrink->scheme)
-        sti_complain(list, "bayes.samples: weights that are drawn are not compressed; "
-                           "leave out [bayes] or shrink.scheme");
-    if (v.grow->by == STI_GROW_NOISE)
-        sti_complain(list, "grow.by: noise is that of the images, and [bayes] adds "
-                           "that of the weights; use schedule");
     check_generator(v.bayes, list);
     if (v.bayes->prior == STI_PRIOR_MIXTURE && v.bayes->narrow >= v.bayes->deviation)
         sti_complain(list,
@@ -293,28 +259,29 @@ static void check_bayes(const stint_recipe *recipe, sti_complaints *list)
                      sti_float_text(v.bayes->deviation));
 }
 
-/* An agent plays, and its network follows from what it sees. */
-static bool is_agent(const stint_recipe *recipe)
+/* A pair wants two. */
+static void check_mixing(const stint_recipe *recipe, sti_complaints *list)
 {
-    return !sti_recipe_says(recipe, "env.rom", "") ||
-           sti_recipe_says(recipe, "env.kind", "chain");
-}
-
-/* A recommendation model is checked by [embedding], which says what it goes with. */
-static bool is_clicks(const stint_recipe *recipe)
-{
-    return stint_model_is_clicks(sti_recipe_network(recipe));
+    const sti_recipe_view v = sti_recipe_view_of(recipe);
+    if ((v.data->mixup > 0 || v.data->cutmix > 0) && v.train->batch > 0 &&
+        v.train->batch == v.train->shards * v.train->accumulate)
+        sti_complain(list,
+                     "data.mixup, data.cutmix: images are mixed within a micro-batch, "
+                     "and these are of one image; use fewer --shards, or a larger "
+                     "--batch");
 }
 
 stint_status stint_recipe_check(const stint_recipe *recipe)
 {
     sti_complaints list = {0};
-    if (!is_agent(recipe) && !is_clicks(recipe)) {
+    if (!sti_recipe_is_agent(recipe) && !sti_recipe_is_clicks(recipe)) {
         check_model(recipe, &list);
         check_data(recipe, &list);
     }
     check_shrink(recipe, &list);
     check_bayes(recipe, &list);
+    check_mixing(recipe, &list);
+    sti_combinations_check(recipe, &list);
     sti_recipe_check_sections(recipe, &list);
     return sti_complaints_end(&list);
 }

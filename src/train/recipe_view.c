@@ -1,5 +1,7 @@
 #include "train/recipe_view.h"
 
+#include "model/network_recipe.h"
+
 sti_recipe_view sti_recipe_view_of(const stint_recipe *recipe)
 {
     return (sti_recipe_view){.model = sti_model_section_of(recipe),
@@ -18,4 +20,15 @@ sti_recipe_view sti_recipe_view_of(const stint_recipe *recipe)
                              .noise = sti_noise_section_of(recipe),
                              .net = sti_net_section_of(recipe),
                              .run = sti_run_section_of(recipe)};
+}
+
+bool sti_recipe_is_agent(const stint_recipe *recipe)
+{
+    return !sti_recipe_says(recipe, "env.rom", "") ||
+           sti_recipe_says(recipe, "env.kind", "chain");
+}
+
+bool sti_recipe_is_clicks(const stint_recipe *recipe)
+{
+    return stint_model_is_clicks(sti_recipe_network(recipe));
 }

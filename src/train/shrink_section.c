@@ -4,9 +4,6 @@
 #include <inttypes.h>
 
 #include "base/units.h"
-#include "model/quantise_section.h"
-#include "train/prune_section.h"
-#include "train/train_section.h"
 
 #define AT(field) .offset = offsetof(sti_shrink_values, field)
 
@@ -170,21 +167,6 @@ static void check(const stint_recipe *recipe, sti_complaints *list)
                      "shrink.hard: %g is not after shrink.select, %g: what goes is "
                      "chosen first, then made zero",
                      shrink->hard, shrink->select);
-    if (sti_prune_section_of(recipe)->sparsity > 0)
-        sti_complain(list,
-                     "shrink.scheme: prunes by itself; leave out prune.sparsity, or "
-                     "give prune(%g) in the scheme",
-                     sti_prune_section_of(recipe)->sparsity);
-    if (sti_quantise_section_of(recipe)->bits > 0)
-        sti_complain(list,
-                     "shrink.scheme: quantises by itself; leave out quantise.bits, or "
-                     "give quantise(int%" PRId64 ") in the scheme",
-                     sti_quantise_section_of(recipe)->bits);
-    if (sti_train_section_of(recipe)->select != STI_SELECT_LAST)
-        sti_complain(list,
-                     "train.select: with shrink.scheme the compressed weights of the "
-                     "lowest loss on held-out images are taken (train.validation); "
-                     "leave it out");
 }
 
 const sti_recipe_section sti_shrink_section = {

@@ -1,9 +1,6 @@
 /* [update] of a recipe: which parameters a training changes. */
 #include "train/update_section.h"
 
-#include "model/bayes_section.h"
-#include "train/prune_section.h"
-#include "train/shrink_section.h"
 #include "train/train_section.h"
 
 #define AT(field) .offset = offsetof(sti_update_values, field)
@@ -78,15 +75,6 @@ static void check(const stint_recipe *recipe, sti_complaints *list)
         sti_complain(list, "update.what: only a part of the parameters is trained, but "
                            "there is no model that the others come from; give one by "
                            "--start MODEL");
-    if (sti_prune_section_of(recipe)->sparsity > 0)
-        sti_complain(list, "update.what: pruning is for trainings of all parameters; "
-                           "leave out prune.sparsity, or set full");
-    if (sti_shrink_section_of(recipe)->scheme)
-        sti_complain(list, "update.what: a compression scheme is for trainings of all "
-                           "parameters; leave out shrink.scheme, or set full");
-    if (sti_bayes_section_of(recipe)->samples > 0)
-        sti_complain(list, "update.what: weights that are drawn are trained all "
-                           "together; leave out bayes.samples, or set full");
 }
 
 const sti_recipe_section sti_update_section = {

@@ -15,6 +15,9 @@ done
 run 0 help train --man
 cmp -s "$work/out" "$work/man/stint-train.1" || fail "help --man and the page differ"
 
+run 0 help --combinations-markdown
+cmp -s out "$STINT_SOURCE/docs/combinations.md" ||
+    fail "docs/combinations.md is old: stint help --combinations-markdown > docs/combinations.md"
 run 0 help --recipe-markdown
 cmp "$work/out" "$STINT_SOURCE/docs/recipe-reference.md" ||
     fail "docs/recipe-reference.md is old: stint help --recipe-markdown > docs/recipe-reference.md"
