@@ -65,7 +65,7 @@ train() { # NAME SEED OPTION...
         "$stint" train lenet.ini --seed "$2" --out "$1-$2" --quiet "${@:3}" >/dev/null
 }
 judge() { # NAME SEED MODEL OPTION...
-    "$stint" eval "$3" --ood glyphs/test.tar --json --quiet "${@:4}" | tail -1 >"$1-$2.json"
+    "$stint" eval "$3" --ood glyphs --json --quiet "${@:4}" | tail -1 >"$1-$2.json"
 }
 for ((s = 1; s <= seeds; s++)); do
     train bayes $s --bayes 1

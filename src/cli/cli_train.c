@@ -24,6 +24,12 @@ static double rate_of(const stint_train_progress *p)
     return p->images_per_s * (double)(p->context ? p->context : 1);
 }
 
+/* Of a field there is no share of right answers. */
+static const char *samples_of(const stint_train_progress *p)
+{
+    return p->context ? "tokens" : isfinite(p->accuracy) ? "images" : "points";
+}
+
 static void epoch_line(sti_cli_train_view *view, const stint_train_progress *p)
 {
     if (view->quiet)
@@ -35,7 +41,7 @@ static void epoch_line(sti_cli_train_view *view, const stint_train_progress *p)
     add_share(&line, "test", p->test_accuracy);
     if (p->context && isfinite(p->test_loss))
         sti_text_printf(&line, "  test %.4f", p->test_loss);
-    sti_text_printf(&line, "  %.0f %s/s", rate_of(p), p->context ? "tokens" : "images");
+    sti_text_printf(&line, "  %.0f %s/s", rate_of(p), samples_of(p));
     if (p->rss_bytes > 0)
         sti_text_printf(&line, "  %s", sti_bytes_text(p->rss_bytes));
     if (p->step < p->steps)
@@ -74,6 +80,9 @@ void sti_cli_train_progress(void *user, const stint_train_progress *p)
     else if (p->context)
         snprintf(note, sizeof note, "%s%.0f tokens/s  loss %.3f nats%s", left,
                  rate_of(p), p->loss, rss);
+    else if (!isfinite(p->accuracy))
+        snprintf(note, sizeof note, "%s%.0f points/s  loss %.4g%s", left, rate_of(p),
+                 p->loss, rss);
     else
         snprintf(note, sizeof note, "%s%.0f images/s  loss %.3f  %.1f %%%s", left,
                  p->images_per_s, p->loss, 100 * p->accuracy, rss);

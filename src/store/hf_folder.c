@@ -238,6 +238,37 @@ static const sti_tensor_row *row_find(const sti_hf_folder *f, const char *name,
     return NULL;
 }
 
+/* "model.layers.12.mlp..." or "transformer.h.12.attn..."; -1: of no layer. */
+static int64_t layer_of(const char *name)
+{
+    static const char *const words[] = {"layers.", "h."};
+    for (int i = 0; i < 2; i++) {
+        const char *at = strstr(name, words[i]);
+        int layer, used = 0;
+        if (at && (at == name || at[-1] == '.') &&
+            sscanf(at + strlen(words[i]), "%d%n", &layer, &used) == 1 && layer >= 0 &&
+            at[strlen(words[i]) + (size_t)used] == '.')
+            return layer;
+    }
+    return -1;
+}
+
+/* Weights of more layers than config.json has are another model's. */
+static stint_status check_layers(const sti_hf_folder *f)
+{
+    const int64_t depth = f->config.model.depth;
+    for (int64_t i = 0; i < f->count; i++)
+        for (int64_t t = 0; t < sti_tensor_file_count(f->files[i]); t++) {
+            const char *name = sti_tensor_file_row(f->files[i], t)->name;
+            if (layer_of(name) >= depth)
+                return sti_fail(STINT_E_INPUT,
+                                "%s: config.json says %" PRId64 " layers, but there is "
+                                "'%.100s'; take another copy of either",
+                                f->path, depth, name);
+        }
+    return STINT_OK;
+}
+
 stint_status sti_hf_folder_open(const char *path, sti_hf_folder **folder_out)
 {
     sti_arena *arena = sti_arena_create("model folder");
@@ -251,6 +282,8 @@ stint_status sti_hf_folder_open(const char *path, sti_hf_folder **folder_out)
     stint_status st = f->path ? read_config(f) : STINT_E_MEMORY;
     if (st == STINT_OK)
         st = open_weights(f);
+    if (st == STINT_OK)
+        st = check_layers(f);
     if (st != STINT_OK) {
         sti_hf_folder_close(f);
         return st;

@@ -88,6 +88,7 @@ static void test_restarts(void **state)
     }
     v.warmup = 0;
     v.period = 0.01; /* less than a step */
+    v.period_factor = 1;
     sti_schedule_init(&s, &v, 0.2, 10, 20);
     expect(sti_schedule_lr(&s, 7), 0.2);
 }
