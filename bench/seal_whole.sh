@@ -7,8 +7,9 @@
 # TFHEPP: a tree of TFHEpp, built in its folders build-RS (-DUSE_TFHE_RS=ON: TFHE-rs's
 # default set) and build-CONCRETE (-DUSE_CONCRETE=ON: its fastest), both with AVX-512 and
 # without link-time optimisation, by Ninja. PEERS ("build-RS build-CONCRETE") names those to run.
-# BRISTOL: a folder with CIRCUIT.txt. THREADS (2) and STINT may be set. Prints seconds of
-# each, and the peer's over stint's.
+# BRISTOL: a folder with CIRCUIT.txt. GATES: the peers stop after so many, and the time of
+# all is in proportion. THREADS (2) and STINT may be set. Prints seconds by the clock and of
+# CPU time, which other work on the machine changes less, and the peer's over stint's.
 set -euo pipefail
 circuit=${1:-mult64} turns=${2:-1} set=${3:-p64} threads=${THREADS:-2}
 here=$(cd "$(dirname "$0")/.." && pwd)
@@ -40,16 +41,23 @@ print(json.dumps({p["name"]: 81985529216486895 % 2 ** p["bits"] if p["count"] ==
     --out "$work/in.ct" >/dev/null
 "$stint" seal sim "$work/c.seal" --values "$work/v.json" --json >"$work/want"
 for ((turn = 0; turn < turns; turn++)); do
-    "$stint" seal run "$work/c.seal" --key "$work/keys/eval.key" --in "$work/in.ct" --out "$work/out.ct" \
-        -j "$threads" -q --json >"$work/ours"
+    # Seconds by the clock and of CPU time; the latter with reading and unpacking the key.
+    TIMEFORMAT='%U %S'
+    cpu=$({ time "$stint" seal run "$work/c.seal" --key "$work/keys/eval.key" --in "$work/in.ct" \
+        --out "$work/out.ct" -j "$threads" -q --json >"$work/ours" 2>"$work/err"; } 2>&1) ||
+        { cat "$work/err"; exit 1; }
     "$stint" seal decrypt "$work/c.seal" --key "$work/keys/secret.key" --in "$work/out.ct" --json |
         cmp - "$work/want"
     ours=$(python3 -c 'import json, sys; print(json.load(sys.stdin)["seconds"])' <"$work/ours")
-    printf '%s, stint %s: %.2f s, as the plain run\n' "$circuit" "$set" "$ours"
+    cpu=$(awk '{ print $1 + $2 }' <<<"$cpu")
+    printf '%s, stint %s: %.2f s, CPU %.2f s\n' "$circuit" "$set" "$ours" "$cpu"
     for peer in "${peers[@]}"; do
-        line=$("$peer" "$file" "$threads")
-        printf '%s, %s: %s; ' "$circuit" "$(basename "$peer")" "$line"
-        awk -v ours="$ours" '{ for (i = 2; i <= NF; i++) if ($i == "s,") printf "%.2f x\n", $(i - 1) / ours }' \
-            <<<"$line"
+        "$peer" "$file" "$threads" ${GATES:+"$GATES"} >"$work/theirs"
+        awk -v what="$circuit, $(basename "$peer")" -v ours="$ours" -v cpu="$cpu" '{
+            printf "%s: %d of %d gates, %.2f s, CPU %.2f s", what, $1, $2, $3, $4
+            if ($1 < $2)
+                printf "; all of them %.2f s, CPU %.2f s", $3 * $2 / $1, $4 * $2 / $1
+            printf "; %.2f x by the clock, %.2f x by CPU time\n", $3 * $2 / $1 / ours, $4 * $2 / $1 / cpu
+        }' "$work/theirs"
     done
 done
