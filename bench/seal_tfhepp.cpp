@@ -3,10 +3,11 @@
  *
  *   seal_tfhepp CIRCUIT.txt [THREADS [GATES]]        2, all
  *
- * Gates of a level are shared among OpenMP threads; INV costs nothing. Inputs are bits of
- * a fixed pattern; all wires are decrypted and compared with a plain run. GATES: stop at
- * the end of the level in which so many are done. Prints gates done and gates of the
- * circuit, then seconds by the clock and of CPU time. Not a part of the build. */
+ * Gates of a level are shared among OpenMP threads; INV costs nothing. Inputs are bits
+ * of a fixed pattern; all wires are decrypted and compared with a plain run. GATES:
+ * stop at the end of the level in which so many are done. Prints gates done and gates
+ * of the circuit, then seconds by the clock and of CPU time. Not a part of the build.
+ */
 #include <omp.h>
 
 #include <chrono>
@@ -93,7 +94,7 @@ static double cpu_seconds()
 
 /* Returns the gates that cost something. */
 static int run_level(const std::vector<Gate> &level, const TFHEpp::EvalKey &key,
-                      std::vector<Word> &wire)
+                     std::vector<Word> &wire)
 {
     std::vector<Gate> logic;
     for (const Gate &g : level)
@@ -120,9 +121,9 @@ static int count_wrong(const std::vector<Gate> &level, const std::vector<Word> &
 {
     int wrong = 0;
     for (const Gate &g : level)
-        wrong += TFHEpp::tlweSymDecrypt<TFHEpp::lvl0param>(
-                     wire[g.out], secret.key.get<TFHEpp::lvl0param>()) !=
-                 (want[g.out] != 0);
+        wrong +=
+            TFHEpp::tlweSymDecrypt<TFHEpp::lvl0param>(
+                wire[g.out], secret.key.get<TFHEpp::lvl0param>()) != (want[g.out] != 0);
     return wrong;
 }
 
