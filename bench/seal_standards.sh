@@ -211,8 +211,8 @@ to_blif() {
 for file in "$BRISTOL"/*.txt; do
     name=$(basename "$file" .txt)
     to_blif "$file" >original.blif
-    "$stint" seal import "$file" --out mapped.seal -q
-    "$stint" seal export mapped.seal --out mapped.blif -q
+    "$stint" seal import "$file" --out mapped.seal -q >/dev/null
+    "$stint" seal export mapped.seal --out mapped.blif -q >/dev/null
     printf '%s, as it came and after mapping: ' "$name"
     timeout 600 berkeley-abc -q "cec -n original.blif mapped.blif" | grep -i 'equivalent' || echo 'not decided'
 done
