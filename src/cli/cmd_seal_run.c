@@ -95,8 +95,9 @@ static void add_run(const sti_cli_call *call, const stint_seal_run_result *r,
 {
     const double rate = r->seconds > 0 ? (double)r->bootstraps / r->seconds : 0;
     if (!call->common->json) {
-        sti_text_printf(out, "%s: %s bootstraps in %s, ", path,
-                        sti_count_text(r->bootstraps), sti_time_text(r->seconds));
+        sti_text_printf(out, "%s: %s bootstrap%s in %s, ", path,
+                        sti_count_text(r->bootstraps), r->bootstraps == 1 ? "" : "s",
+                        sti_time_text(r->seconds));
         if (r->ranks > 1)
             sti_text_printf(out, "%d ranks, ", r->ranks);
         sti_text_printf(out, "%.0f a second, threads busy %.0f %%; peak %s of %s\n",
@@ -214,7 +215,8 @@ static void add_plan(const sti_cli_call *call, const stint_seal_plan_result *r,
                      sti_text *out)
 {
     if (!call->common->json) {
-        sti_text_printf(out, "%s bootstraps, depth %s, ", sti_count_text(r->bootstraps),
+        sti_text_printf(out, "%s bootstrap%s, depth %s, ",
+                        sti_count_text(r->bootstraps), r->bootstraps == 1 ? "" : "s",
                         sti_count_text(r->depth));
         sti_text_printf(out, "about %s\n", sti_time_text(r->seconds));
         sti_text_printf(out, "peak %s, eval.key %s, inputs %s\n",

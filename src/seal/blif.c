@@ -216,8 +216,8 @@ static stint_status check_cycles(const sti_blif *b, int64_t *cycles)
 {
     if (b->latches > 0 && *cycles == 0)
         return sti_fail(STINT_E_INPUT,
-                        "%s: has %" PRId64
-                        " latches; say for how many clock cycles it runs: --cycles N",
+                        "%s: has latches (%" PRId64
+                        "); say for how many clock cycles it runs: --cycles N",
                         b->path, b->latches);
     if (b->latches == 0)
         *cycles = 1;

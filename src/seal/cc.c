@@ -7,6 +7,10 @@
 
 #define MAX_STEPS INT64_C(100000000)
 
+/* A loop without end stops here, while the memory of mapping is still some gigabytes.
+ */
+#define MAX_GATES (INT64_C(1) << 24)
+
 typedef struct entry {
     cc_run *c;
     cc_function *f;
@@ -241,7 +245,7 @@ stint_status sti_cc_compile(const char *path, const char *text, size_t n_bytes,
     *out = (sti_imported){0};
     stint_status st = program.arena ? sti_netlist_init(&out->netlist) : STINT_E_MEMORY;
     STI_TRY(st);
-    out->netlist.max_nodes = options->max_gates;
+    out->netlist.max_nodes = options->max_gates ? options->max_gates : MAX_GATES;
     STI_TRY(sti_cc_tokens(path, text, n_bytes, &tokens));
     STI_TRY(sti_cc_parse(&tokens, &program));
     STI_TRY(find_entry(&program, options->entry, &e.f));

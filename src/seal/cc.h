@@ -20,7 +20,7 @@ typedef struct sti_cc_options {
     const char
         *public_words; /* "n=5 key=1,2": parameters that are known; may be NULL */
     int64_t max_steps; /* statements and expressions; 0: 100 million */
-    int64_t max_gates; /* 0: STI_NETLIST_MAX_NODES */
+    int64_t max_gates; /* 0: 2^24 */
 } sti_cc_options;
 
 stint_status sti_cc_compile(const char *path, const char *text, size_t n_bytes,

@@ -75,6 +75,12 @@ stint_status sti_cc_write(cc_run *c, int64_t at, sti_literal value)
 stint_status sti_cc_step(cc_run *c, int32_t line)
 {
     c->netlist->line = line;
+    if (c->netlist->status == STINT_E_UNSUPPORTED)
+        return CC_FAIL(c->program, line,
+                       "the circuit has more than %" PRId64
+                       " gates when it gets here: is a loop without end? Shorter loops "
+                       "or narrower integers make it smaller",
+                       c->netlist->max_nodes);
     if (c->netlist->status != STINT_OK)
         return c->netlist->status;
     if (++c->steps > c->max_steps)

@@ -135,7 +135,7 @@ static stint_status check_kind(const char *path, int found, sti_seal_kind kind)
             "%s: is a secret key, %s is wanted; it was not used, and should "
             "never be where others compute",
             path, sti_seal_kind_name(kind));
-    return sti_fail(STINT_E_INPUT, "%s: is %s, %s is wanted", path,
+    return sti_fail(STINT_E_INPUT, "%s: is %s; wanted: %s", path,
                     sti_seal_kind_name((sti_seal_kind)found), sti_seal_kind_name(kind));
 }
 
@@ -149,8 +149,8 @@ static stint_status check_frame(const char *path, sti_seal_kind kind,
     const int version = (int)sti_reader_number(&head, 1);
     const uint64_t length = sti_reader_number(&head, 8);
     if (head.bad || memcmp(word, magic, sizeof magic - 1) != 0)
-        return sti_fail(STINT_E_INPUT, "%s: is no file of stint seal; %s is wanted",
-                        path, sti_seal_kind_name(kind));
+        return sti_fail(STINT_E_INPUT, "%s: is no file of stint seal; wanted: %s", path,
+                        sti_seal_kind_name(kind));
     stint_status st = check_kind(path, found, kind);
     if (st != STINT_OK)
         return st;

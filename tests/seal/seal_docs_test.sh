@@ -15,6 +15,14 @@ grep -q '^STINT_SANITIZE:.*=$' "$STINT_BUILD/CMakeCache.txt" ||
 bash script >"$work/out" 2>"$work/err" || fail "a command failed: $(tail -5 "$work/err")"
 [ "$(grep -c '^{"return":1}$' "$work/out")" -ge 2 ] || fail "decrypted, and in the plain: 1"
 [ "$(grep -cE '^\{"return":([0-9]|[12][0-9]|3[0-5])\}$' "$work/out")" -eq 3 ] || fail "no class of the letter"
+if command -v yosys >/dev/null && command -v berkeley-abc >/dev/null; then
+    { echo 'set -e'; awk '/^```bash$/ { on = 1; next } /^```/ { on = 0 } on' "$STINT_SOURCE/docs/seal.md"; } >tools
+    bash tools >"$work/out" 2>"$work/err" || fail "other programs: a command failed: $(tail -5 "$work/err")"
+    grep -q '^{"sum":\[0,1,3,6\]}$' "$work/out" || fail "the counter counts otherwise"
+    grep -q 'Networks are equivalent' "$work/out" || fail "not equal by abc"
+else
+    echo "no yosys, or no berkeley-abc: their commands were not tried"
+fi
 [ "$(stat -c %a keys/secret.key)" = 600 ] || fail "secret.key is not its owner's alone"
 
 mkdir "$work/other" && chmod 755 "$work" "$work/other"
