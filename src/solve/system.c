@@ -37,16 +37,16 @@ static const char *name_of(const sti_system_desc *d)
     return d->name ? d->name : "the matrix";
 }
 
-static sti_method method_for(const sti_system_desc *d, sti_matrix_kind kind)
+static sti_method method_for(const sti_system_desc *d, const sti_matrix_traits *traits)
 {
+    const sti_matrix_kind kind = traits->kind;
     if (d->method != STI_METHOD_AUTO)
         return d->method;
     if (d->triangle != STI_PART_WHOLE || kind == STI_MATRIX_LOWER ||
         kind == STI_MATRIX_UPPER)
         return STI_METHOD_TRSV;
-    return kind == STI_MATRIX_SYMMETRIC && sti_matrix_has_positive_diagonal(d->a)
-               ? STI_METHOD_CG
-               : STI_METHOD_GMRES;
+    return kind == STI_MATRIX_SYMMETRIC && traits->positive ? STI_METHOD_CG
+                                                            : STI_METHOD_GMRES;
 }
 
 static sti_precond precond_for(const sti_system_desc *d, sti_method method)
@@ -58,7 +58,8 @@ static sti_precond precond_for(const sti_system_desc *d, sti_method method)
     return method == STI_METHOD_CG ? STI_PRECOND_IC0 : STI_PRECOND_ILU0;
 }
 
-static stint_status check_krylov(const sti_system_desc *d, const sti_system_info *info)
+static stint_status check_krylov(const sti_system_desc *d, const sti_system_info *info,
+                                 bool diagonal)
 {
     const char *method = sti_method_names[info->method];
     if (d->single)
@@ -71,8 +72,7 @@ static stint_status check_krylov(const sti_system_desc *d, const sti_system_info
                         "for %s",
                         method);
     if ((info->method == STI_METHOD_CG || info->precond == STI_PRECOND_IC0) &&
-        info->kind != STI_MATRIX_SYMMETRIC &&
-        !(info->kind == STI_MATRIX_LOWER && sti_matrix_bandwidth(d->a) == 0))
+        info->kind != STI_MATRIX_SYMMETRIC && !diagonal)
         return sti_fail(STINT_E_INPUT,
                         "%s is not symmetric; %s wants a symmetric matrix, gmres and "
                         "bicgstab with ilu0 take any",
@@ -103,19 +103,35 @@ static stint_status check_trsv(const sti_system_desc *d, const sti_system_info *
     return STINT_OK;
 }
 
+stint_status sti_system_choose_by(const sti_system_desc *desc,
+                                  const sti_matrix_traits *traits,
+                                  sti_system_info *info_out)
+{
+    *info_out = (sti_system_info){0};
+    if (traits->rows != traits->columns)
+        return sti_fail(STINT_E_INPUT,
+                        "%s is %" PRId64 " x %" PRId64 "; a square one was wanted",
+                        name_of(desc), traits->rows, traits->columns);
+    info_out->kind = traits->kind;
+    info_out->method = method_for(desc, traits);
+    info_out->precond = precond_for(desc, info_out->method);
+    return info_out->method == STI_METHOD_TRSV
+               ? check_trsv(desc, info_out)
+               : check_krylov(desc, info_out, traits->diagonal);
+}
+
 stint_status sti_system_choose(const sti_system_desc *desc, sti_system_info *info_out)
 {
     const sti_csr *a = desc->a;
-    *info_out = (sti_system_info){0};
-    if (a->rows != a->columns)
-        return sti_fail(STINT_E_INPUT,
-                        "%s is %" PRId64 " x %" PRId64 "; a square one was wanted",
-                        name_of(desc), a->rows, a->columns);
-    info_out->kind = sti_matrix_kind_of(a);
-    info_out->method = method_for(desc, info_out->kind);
-    info_out->precond = precond_for(desc, info_out->method);
-    return info_out->method == STI_METHOD_TRSV ? check_trsv(desc, info_out)
-                                               : check_krylov(desc, info_out);
+    sti_matrix_traits traits = {.rows = a->rows, .columns = a->columns};
+    if (a->rows == a->columns) {
+        traits.kind = sti_matrix_kind_of(a);
+        traits.positive =
+            traits.kind == STI_MATRIX_SYMMETRIC && sti_matrix_has_positive_diagonal(a);
+        traits.diagonal =
+            traits.kind == STI_MATRIX_LOWER && sti_matrix_bandwidth(a) == 0;
+    }
+    return sti_system_choose_by(desc, &traits, info_out);
 }
 
 static bool is_upper(const sti_system_desc *d, const sti_system_info *info)
