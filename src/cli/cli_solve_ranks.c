@@ -10,6 +10,7 @@
 #include "cli/cli_solve.h"
 #include "data/market_stream.h"
 #include "solve/rank_system.h"
+#include "solve/trsv_cost.h"
 
 typedef struct ranked {
     sti_solve_task *t;
@@ -22,38 +23,39 @@ typedef struct ranked {
 
 /* ---- memory ---- */
 
-/* Upper bounds by what the header of the file says; nothing adapts to less. */
-static void add_parts(const ranked *r)
+/* Upper bounds; nothing adapts to less. */
+static stint_status make_account(const ranked *r)
 {
     sti_solve_task *t = r->t;
-    const size_t n = (size_t)t->n, ranks = (size_t)r->size;
-    const size_t real = t->desc.single ? sizeof(float) : sizeof(double);
-    const size_t block = t->columns == 1  ? 1
-                         : t->desc.single ? 16
-                                          : 8; /* as kernel/sparse has them */
-    const size_t count = n * (size_t)t->columns;
-    const size_t stored = (size_t)r->stream.stored;
-    const size_t entries = stored / ranks + stored / 16 + 4096;
+    const size_t count = (size_t)(t->n * t->columns);
     sti_account *a = &t->account;
     *a = (sti_account){0};
-    sti_account_add(a, "matrix",
-                    "this rank's rows, as they came and as they are solved",
-                    entries * (12 + 4 + real));
     sti_account_add(a, "sides", "b and x", 2 * count * (sizeof(double) + 4));
-    sti_account_add(a, "rows", "counts, levels and places of all", n * 48);
-    sti_account_add(a, "plan", "steps and waits", (n / ranks + 4096) * 72);
-    sti_account_add(a, "windows", "x of all ranks",
-                    (n + (ranks << 16)) * block * real + ((size_t)4 << 20));
-    sti_account_add(a, "residual", "", 3 * n * 2 * sizeof(double));
+    sti_rank_system_account(r->system, a);
     sti_account_add(a, "network", "between ranks",
                     sti_comm_block_bytes(r->comm) + sti_comm_shared_bytes(r->comm) +
                         sti_comm_start_peak_bytes(r->comm));
-    sti_account_raise(a, "reading", "entries that pass by", sti_market_stream_bytes());
+    sti_account_add(a, "reading", "entries that pass by", sti_market_stream_bytes());
+    sti_account_add(a, "costs", "of this host, where they are measured",
+                    sti_trsv_costs_bytes());
     sti_solve_add_process(a, t->desc.threads);
     t->least_bytes = a->total_bytes;
+    return sti_account_check(a, t->args->memory_bytes, NULL);
 }
 
 /* ---- steps ---- */
+
+/* Ranks of a host share its CPUs, unless -j says what each has. */
+static int threads_of(const ranked *r)
+{
+    const int all = r->t->desc.threads;
+    int here = 0;
+    for (int k = 0; k < r->size; k++)
+        here += strcmp(sti_comm_host(r->comm, k), sti_comm_host(r->comm, r->rank)) == 0;
+    if (r->t->args->threads > 0)
+        return all;
+    return all > here ? all / here : 1;
+}
 
 static stint_status read_head(ranked *r)
 {
@@ -61,6 +63,7 @@ static stint_status read_head(ranked *r)
     stint_status st = sti_solve_describe(t);
     if (st != STINT_OK)
         return st;
+    t->desc.threads = threads_of(r);
     t->desc.a = NULL;
     const sti_market_desc d = {.path = t->call->operands[0],
                                .sum = t->args->duplicates == 1,
@@ -73,8 +76,8 @@ static stint_status read_head(ranked *r)
     if (st != STINT_OK)
         return st;
     t->desc.columns = t->columns;
-    add_parts(r);
-    return sti_account_check(&t->account, t->args->memory_bytes, NULL);
+    t->desc.stops = true;
+    return STINT_OK;
 }
 
 static stint_status analyse(ranked *r)
@@ -87,6 +90,8 @@ static stint_status analyse(ranked *r)
                                                        .d = t->desc,
                                                        .share = !t->args->net_sockets},
                                &r->system));
+    STI_TRY(sti_comm_agree(r->comm, make_account(r)));
+    STI_TRY(sti_rank_system_prepare(r->system));
     const sti_rank_system_info *info = sti_rank_system_info_of(r->system);
     t->info = info->system;
     t->choice = info->system;

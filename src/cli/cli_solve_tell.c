@@ -161,6 +161,11 @@ stint_status sti_solve_tell_plan(const sti_solve_task *t, stint_status fits)
             sti_json_end_object(&j);
         }
         sti_json_end_array(&j);
+        if (t->ranks > 1) {
+            sti_json_int(&j, "ranks", t->ranks);
+            sti_json_int(&j, "messages", t->planned_messages);
+            sti_json_int(&j, "bytes_sent", t->planned_bytes);
+        }
         sti_json_end_object(&j);
     } else {
         for (int i = 0; i < a->count; i++)
@@ -169,6 +174,11 @@ stint_status sti_solve_tell_plan(const sti_solve_task *t, stint_status fits)
         sti_text_printf(&text, "peak      %10s  at most",
                         sti_bytes_text(a->total_bytes));
         sti_text_printf(&text, "; smallest %s\n", sti_bytes_text(t->least_bytes));
+        if (t->ranks > 1)
+            sti_text_printf(&text,
+                            "%d ranks send %" PRId64 " message%s, %s, in a solve\n",
+                            t->ranks, t->planned_messages, sti_s(t->planned_messages),
+                            sti_bytes_text((size_t)t->planned_bytes));
     }
     const stint_status st = sti_cli_answer(t->call, &text);
     return fits != STINT_OK ? fits : st;

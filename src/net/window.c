@@ -2,6 +2,7 @@
 #include "net/window.h"
 
 #include <fcntl.h>
+#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -9,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/fail.h"
 #include "base/memory.h"
 
@@ -186,4 +188,25 @@ void sti_window_destroy(sti_window *window)
                (size_t)sti_comm_size(window->comm) * window->stride_bytes);
     sti_free(window->shared);
     *window = (sti_window){0};
+}
+
+enum { SPINS = 1000, WATCH = 1000 };
+
+stint_status sti_window_wait(const sti_window *window, int rank,
+                             const atomic_llong *counter, long long wanted)
+{
+    int64_t since = 0;
+    for (int64_t spin = 0; atomic_load_explicit(counter, memory_order_acquire) < wanted;
+         spin++) {
+        if (spin < SPINS)
+            continue;
+        sched_yield();
+        if (spin % WATCH != 0)
+            continue;
+        since = since > 0 ? since : sti_clock_ns();
+        const stint_status st = sti_comm_watch(window->comm, rank, since);
+        if (st != STINT_OK)
+            return st;
+    }
+    return STINT_OK;
 }

@@ -13,6 +13,7 @@
 #ifndef STI_NET_WINDOW_H
 #define STI_NET_WINDOW_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -49,5 +50,10 @@ static inline bool sti_window_is_shared(const sti_window *window, int rank)
 {
     return window->shared[rank];
 }
+
+/* Until a counter in that rank's part is at least `wanted`: spinning, then letting
+ * others run. STINT_E_PEER: the rank is lost. */
+stint_status sti_window_wait(const sti_window *window, int rank,
+                             const atomic_llong *counter, long long wanted);
 
 #endif

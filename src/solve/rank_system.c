@@ -9,6 +9,8 @@
 #include "base/fail.h"
 #include "base/memory.h"
 #include "solve/rank_facts.h"
+#include "solve/rank_krylov.h"
+#include "solve/system_krylov.h"
 
 struct sti_rank_system {
     sti_rank_system_desc d;
@@ -16,6 +18,7 @@ struct sti_rank_system {
     sti_rank_facts facts;
     sti_part part; /* of the transposed matrix, if it is */
     sti_rank_trsv *trsv;
+    sti_rank_krylov *krylov;
 };
 
 static const char *name_of(const sti_rank_system *s)
@@ -176,9 +179,8 @@ static stint_status check_asked(const sti_rank_system *s)
     return STINT_OK;
 }
 
-static stint_status make(sti_rank_system *s)
+static stint_status look(sti_rank_system *s)
 {
-    const int64_t begun = sti_clock_ns();
     stint_status st;
     STI_TRY(check_asked(s));
     st = sti_rank_look(s->d.source, s->d.d.transpose, name_of(s), &s->facts);
@@ -188,17 +190,101 @@ static stint_status make(sti_rank_system *s)
     const sti_matrix_traits traits = traits_of(&s->facts);
     STI_TRY(sti_system_choose_by(&s->d.d, &traits, &s->info.system));
     s->part = part_of(&s->d.d, s->facts.kind);
-    if (s->info.system.method != STI_METHOD_TRSV) {
-        st = sti_fail(STINT_E_UNSUPPORTED, "%s over ranks is not there",
-                      sti_method_names[s->info.system.method]);
-        goto out;
-    }
-    STI_TRY(check_diagonal(s));
-    STI_TRY(make_trsv(s));
-    tell_trsv(s);
-    s->info.system.analysis_s = sti_seconds_since(begun);
+    if (s->info.system.method == STI_METHOD_TRSV)
+        st = check_diagonal(s);
 out:
     return st;
+}
+
+static void tell_krylov(sti_rank_system *s)
+{
+    const sti_rank_krylov_info *from = sti_rank_krylov_info_of(s->krylov);
+    s->info.system.trsv = from->trsv;
+    s->info.system.factor_s = from->factor_s;
+    s->info.system.predicted_s = from->predicted_s;
+    s->info.system.shift = from->shift;
+    s->info.messages = from->messages;
+    s->info.bytes = from->bytes;
+    s->info.matrix_bytes = from->matrix_bytes;
+    s->info.shares = from->shares;
+}
+
+stint_status sti_rank_system_prepare(sti_rank_system *system)
+{
+    sti_rank_system *s = system;
+    const int64_t begun = sti_clock_ns();
+    stint_status st;
+    if (s->info.system.method == STI_METHOD_TRSV) {
+        STI_TRY(make_trsv(s));
+        tell_trsv(s);
+    } else {
+        STI_TRY(sti_rank_krylov_create(&(sti_rank_krylov_desc){.comm = s->d.comm,
+                                                               .source = s->d.source,
+                                                               .facts = &s->facts,
+                                                               .d = &s->d.d,
+                                                               .info = &s->info.system,
+                                                               .share = s->d.share},
+                                       &s->krylov));
+        tell_krylov(s);
+    }
+    s->info.system.analysis_s = sti_seconds_since(begun) - s->info.system.factor_s;
+out:
+    return st;
+}
+
+/* ---- memory ---- */
+
+/* Of a rank's share of so many entries, which no rank exceeds by much. */
+static size_t share_of(const sti_rank_system *s, int64_t entries)
+{
+    const size_t all = (size_t)entries, size = (size_t)sti_comm_size(s->d.comm);
+    return all / size + all / 16 + 4096;
+}
+
+static int64_t triangle_entries(const sti_rank_system *s, sti_part part)
+{
+    int64_t sum = s->facts.n;
+    const int32_t *count = part == STI_PART_UPPER ? s->facts.upper : s->facts.lower;
+    for (int64_t i = 0; i < s->facts.n; i++)
+        sum += count[i];
+    return sum;
+}
+
+/* Steps, waits, windows of all ranks' x and the copy of one triangle. */
+static size_t plan_bytes(const sti_rank_system *s, sti_part part, bool kept)
+{
+    const size_t n = (size_t)s->facts.n, size = (size_t)sti_comm_size(s->d.comm);
+    const size_t real = s->d.d.single ? sizeof(float) : sizeof(double);
+    const size_t block = s->d.d.columns == 1 ? 1 : s->d.d.single ? 16 : 8;
+    return share_of(s, triangle_entries(s, part)) * ((kept ? 12 : 0) + 4 + real) +
+           (n / size + 4096) * 72 + (n + (size << 15)) * block * real +
+           ((size_t)2 << 20) + n * 4;
+}
+
+void sti_rank_system_account(const sti_rank_system *system, sti_account *account)
+{
+    const sti_rank_system *s = system;
+    const size_t n = (size_t)s->facts.n;
+    const sti_precond precond = s->info.system.precond;
+    sti_account_add(account, "rows", "counts, levels and places of all", n * 56);
+    if (s->info.system.method == STI_METHOD_TRSV) {
+        sti_account_add(account, "matrix", "this rank's rows, plan and windows",
+                        plan_bytes(s, s->part, true));
+    } else {
+        size_t plans = 0;
+        sti_account_add(account, "matrix", "this rank's rows",
+                        share_of(s, s->facts.entries) * 12);
+        sti_account_add(account, "krylov", sti_method_names[s->info.system.method],
+                        sti_system_krylov_bytes(&s->d.d, &s->info.system, s->facts.n) +
+                            2 * n * sizeof(double));
+        if (precond != STI_PRECOND_NONE && precond != STI_PRECOND_JACOBI)
+            plans = plan_bytes(s, STI_PART_LOWER, true) +
+                    plan_bytes(s, STI_PART_UPPER, false);
+        if (precond == STI_PRECOND_IC0 || precond == STI_PRECOND_ILU0)
+            plans += (size_t)s->facts.entries * 12 + n * 20; /* what others' rows map */
+        sti_account_add(account, "precond", sti_precond_names[precond], plans);
+    }
+    sti_account_add(account, "residual", "", 3 * n * 2 * sizeof(double));
 }
 
 stint_status sti_rank_system_create(const sti_rank_system_desc *desc,
@@ -210,7 +296,7 @@ stint_status sti_rank_system_create(const sti_rank_system_desc *desc,
     s->d = *desc;
     s->d.d.threads = desc->d.threads > 0 ? desc->d.threads : 1;
     s->d.d.columns = desc->d.columns > 0 ? desc->d.columns : 1;
-    const stint_status st = make(s);
+    const stint_status st = look(s);
     if (st != STINT_OK) {
         sti_rank_system_destroy(s);
         return st;
@@ -224,6 +310,7 @@ void sti_rank_system_destroy(sti_rank_system *system)
     if (!system)
         return;
     sti_rank_trsv_destroy(system->trsv);
+    sti_rank_krylov_destroy(system->krylov);
     sti_rank_facts_fini(&system->facts);
     sti_free(system);
 }
@@ -241,11 +328,13 @@ typedef void entry_fn(void *user, int64_t row, int64_t column, double value);
  * ones first, but in its place where rows are columns of the file. */
 static void each_entry(const sti_rank_system *s, entry_fn *fn, void *user)
 {
-    const int32_t *names;
-    const sti_csr *a = sti_rank_trsv_rows(s->trsv, &names);
+    const int32_t *names = NULL;
+    int64_t first = 0;
+    const sti_csr *a = s->trsv ? sti_rank_trsv_rows(s->trsv, &names)
+                               : sti_rank_krylov_rows(s->krylov, &first);
     const bool unit = s->d.d.unit, transpose = s->d.d.transpose;
     for (int64_t k = 0; k < a->rows; k++) {
-        const int32_t i = names[k];
+        const int64_t i = names ? names[k] : first + k;
         bool told = !unit;
         for (int64_t e = a->start[k]; e < a->start[k + 1]; e++) {
             const int32_t j = a->column[e];
@@ -271,23 +360,28 @@ static void add_entry(void *user, int64_t row, int64_t column, double value)
 typedef struct judging {
     int64_t columns, column;
     const double *x;
-    double *rows; /* [n, 2] b - A x and |A| |x| + |b| */
+    double *r, *size; /* [n] b - A x and |A| |x| + |b| */
 } judging;
 
 static void judge_entry(void *user, int64_t row, int64_t column, double value)
 {
     const judging *s = user;
     const double x = s->x[column * s->columns + s->column];
-    double *at = s->rows + 2 * row;
-    at[0] = fma(-value, x, at[0]);
-    at[1] += fabs(value * x);
+    s->r[row] = fma(-value, x, s->r[row]);
+    s->size[row] += fabs(value * x);
+}
+
+static stint_status whole_vector(sti_rank_system *s, double *vector)
+{
+    return s->trsv ? sti_rank_trsv_gather(s->trsv, sizeof *vector, vector)
+                   : sti_rank_krylov_spread(s->krylov, vector);
 }
 
 stint_status sti_rank_system_ones(sti_rank_system *system, double *b)
 {
     memset(b, 0, sizeof *b * (size_t)system->facts.n);
     each_entry(system, add_entry, b);
-    return sti_rank_trsv_gather(system->trsv, sizeof *b, b);
+    return whole_vector(system, b);
 }
 
 stint_status sti_rank_system_judge(sti_rank_system *system, int64_t columns,
@@ -295,29 +389,26 @@ stint_status sti_rank_system_judge(sti_rank_system *system, int64_t columns,
                                    sti_residual *residual_out)
 {
     const int64_t n = system->facts.n;
-    double *sums = sti_alloc_array(2 * n, sizeof *sums, "ranks.residual");
-    double *column = sti_alloc_array(2 * n, sizeof *column, "ranks.residual");
-    judging s = {columns, 0, x, sums};
+    judging s = {.columns = columns, .x = x};
+    s.r = sti_alloc_array(n, sizeof *s.r, "ranks.residual");
+    s.size = sti_alloc_array(n, sizeof *s.size, "ranks.residual");
     *residual_out = (sti_residual){0};
     stint_status st =
-        sti_comm_agree(system->d.comm, sums && column ? STINT_OK : STINT_E_MEMORY);
+        sti_comm_agree(system->d.comm, s.r && s.size ? STINT_OK : STINT_E_MEMORY);
     for (; st == STINT_OK && s.column < columns; s.column++) {
         for (int64_t i = 0; i < n; i++) {
-            sums[2 * i] = b[i * columns + s.column];
-            sums[2 * i + 1] = fabs(sums[2 * i]);
+            s.r[i] = b[i * columns + s.column];
+            s.size[i] = fabs(s.r[i]);
         }
         each_entry(system, judge_entry, &s);
-        st = sti_rank_trsv_gather(system->trsv, 2 * sizeof *sums, sums);
-        for (int64_t i = 0; i < n; i++) {
-            column[i] = sums[2 * i];
-            column[n + i] = sums[2 * i + 1];
-        }
+        st = whole_vector(system, s.r);
         if (st == STINT_OK)
-            sti_residual_add(n, column, column + n, columns, b + s.column,
-                             residual_out);
+            st = whole_vector(system, s.size);
+        if (st == STINT_OK)
+            sti_residual_add(n, s.r, s.size, columns, b + s.column, residual_out);
     }
-    sti_free(sums);
-    sti_free(column);
+    sti_free(s.r);
+    sti_free(s.size);
     return st;
 }
 
@@ -326,6 +417,8 @@ stint_status sti_rank_system_judge(sti_rank_system *system, int64_t columns,
 stint_status sti_rank_system_solve(sti_rank_system *system, int64_t columns,
                                    const void *b, void *x, int64_t *iterations_out)
 {
+    if (system->krylov)
+        return sti_rank_krylov_solve(system->krylov, columns, b, x, iterations_out);
     *iterations_out = 1;
     return sti_rank_trsv_solve(system->trsv, columns, b, x, false);
 }
@@ -334,5 +427,7 @@ stint_status sti_rank_system_gather(const sti_rank_system *system, int64_t colum
                                     void *x)
 {
     const size_t real = system->d.d.single ? sizeof(float) : sizeof(double);
+    if (system->krylov)
+        return STINT_OK; /* x is there */
     return sti_rank_trsv_gather(system->trsv, real * (size_t)columns, x);
 }

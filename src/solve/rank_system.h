@@ -28,10 +28,14 @@ typedef struct sti_rank_system_info {
 
 typedef struct sti_rank_system sti_rank_system;
 
-/* Collective, as everything below. STINT_E_UNSUPPORTED: an order, or factors between
- * ranks that share no memory; else as sti_system_create. */
+/* Look at the matrix and choose; then make plans and factors. Collective, as everything
+ * below. STINT_E_UNSUPPORTED: an order, or factors between ranks that share no memory;
+ * else as sti_system_create. */
 stint_status sti_rank_system_create(const sti_rank_system_desc *desc,
                                     sti_rank_system **system_out);
+stint_status sti_rank_system_prepare(sti_rank_system *system);
+/* Parts of a rank's account, once it is chosen: upper bounds. */
+void sti_rank_system_account(const sti_rank_system *system, sti_account *account);
 void sti_rank_system_destroy(sti_rank_system *system); /* NULL is fine */
 const sti_rank_system_info *sti_rank_system_info_of(const sti_rank_system *system);
 

@@ -151,10 +151,12 @@ static stint_status check_windows(const sti_rank_trsv *p)
     return STINT_OK;
 }
 
-static bool goes(const sti_rank_trsv *p, int64_t task, int to)
+/* Does `reader` read of the task, and have no memory with `other`, which is this rank's
+ * counterpart? */
+static bool goes(const sti_rank_trsv *p, int64_t task, int reader, int other)
 {
-    const sti_rank_need *need = &p->needs[to * p->order.tasks + task];
-    return need->high > need->low && !sti_window_is_shared(&p->x, to);
+    const sti_rank_need *need = &p->needs[reader * p->order.tasks + task];
+    return need->high > need->low && !sti_window_is_shared(&p->x, other);
 }
 
 static void add_parcel(sti_rank_parcel *to, const sti_rank_trsv *p, int64_t task,
@@ -171,7 +173,7 @@ static void list_parcels(sti_rank_trsv *p)
     for (int64_t t = 0; t < p->order.tasks; t++) {
         const int owner = sti_rank_of_task(p, t);
         if (owner != p->rank) {
-            if (goes(p, t, p->rank) && !sti_window_is_shared(&p->x, owner)) {
+            if (goes(p, t, p->rank, owner)) {
                 if (p->in)
                     add_parcel(&p->in[p->in_count], p, t, p->rank, owner);
                 p->in_count++;
@@ -179,7 +181,7 @@ static void list_parcels(sti_rank_trsv *p)
             continue;
         }
         for (int r = 0; r < p->size; r++)
-            if (r != p->rank && goes(p, t, r)) {
+            if (r != p->rank && goes(p, t, r, r)) {
                 if (p->out)
                     add_parcel(&p->out[p->out_count], p, t, r, r);
                 p->out_count++;
@@ -207,23 +209,30 @@ static stint_status make_parcels(sti_rank_trsv *p)
     return STINT_OK;
 }
 
+enum { COUNTS = 4 };
+
 /* Of one solve of all columns, by all ranks. */
 static stint_status count_messages(sti_rank_trsv *p)
 {
     const int64_t block = sti_rank_ld(p);
     const int64_t blocks = (p->d.columns + block - 1) / block;
     const int64_t row = block * (int64_t)sti_trsv_real_bytes(&p->real);
-    int64_t own[2] = {p->out_count * blocks, 0}, sum[2] = {0};
+    int64_t own[COUNTS] = {p->out_count * blocks}, sum[COUNTS] = {0};
     int64_t *all = sti_alloc_array(p->size, sizeof own, "ranks.counts");
     for (int64_t k = 0; k < p->out_count; k++)
         own[1] += (p->out[k].high - p->out[k].low) * row * blocks;
-    stint_status st = all ? STINT_OK : STINT_E_MEMORY;
+    for (int r = 0; r < p->size; r++)
+        own[2] += sti_window_is_shared(&p->x, r) ? 0 : blocks;
+    own[3] = own[2] * p->own * row;
+    stint_status st = sti_comm_agree(p->d.comm, all ? STINT_OK : STINT_E_MEMORY);
     if (st == STINT_OK)
         st = sti_comm_gather_all(p->d.comm, own, sizeof own, all);
-    for (int k = 0; st == STINT_OK && k < 2 * p->size; k++)
-        sum[k % 2] += all[k];
+    for (int k = 0; st == STINT_OK && k < COUNTS * p->size; k++)
+        sum[k % COUNTS] += all[k];
     p->info.messages = sum[0];
     p->info.bytes = sum[1];
+    p->info.part_messages = sum[2];
+    p->info.part_bytes = sum[3];
     sti_free(all);
     return st;
 }
@@ -368,7 +377,8 @@ const sti_csr *sti_rank_trsv_rows(const sti_rank_trsv *plan, const int32_t **nam
     return &plan->rows;
 }
 
-stint_status sti_rank_trsv_refill(sti_rank_trsv *plan)
+stint_status sti_rank_trsv_refill(sti_rank_trsv *plan, sti_rank_rows_fn *rows,
+                                  void *rows_user)
 {
     places at = {0};
     int32_t *names = plan->names;
@@ -377,6 +387,8 @@ stint_status sti_rank_trsv_refill(sti_rank_trsv *plan)
     st = make_places(plan, &at);
     sti_free(names);
     drop_rows(&plan->rows);
+    plan->d.rows = rows;
+    plan->d.rows_user = rows_user;
     STI_TRY(sti_comm_agree(plan->d.comm, st));
     if (plan->triangle.place != plan->identity)
         plan->triangle.place = plan->names;
@@ -387,4 +399,20 @@ stint_status sti_rank_trsv_refill(sti_rank_trsv *plan)
 out:
     places_fini(&at);
     return st;
+}
+
+void sti_rank_trsv_places(const sti_rank_trsv *plan, uint16_t *rank_out,
+                          int32_t *place_out)
+{
+    const sti_trsv_order *o = &plan->order;
+    for (int64_t t = 0; t < o->tasks; t++)
+        for (int32_t q = o->task[t]; q < o->task[t + 1]; q++) {
+            rank_out[o->row[q]] = (uint16_t)sti_rank_of_task(plan, t);
+            place_out[o->row[q]] = plan->task_slot[t] + q - o->task[t];
+        }
+}
+
+const int32_t *sti_rank_trsv_names(const sti_rank_trsv *plan)
+{
+    return plan->names;
 }

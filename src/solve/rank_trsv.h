@@ -44,8 +44,9 @@ typedef struct sti_rank_trsv_info {
     int64_t tasks, levels, own_rows, own_entries;
     double analysis_s, predicted_s;
     int64_t messages, bytes; /* of one solve, by all ranks, counted beforehand */
-    size_t plan_bytes;       /* of this rank */
-    bool shares;             /* no two ranks need messages */
+    int64_t part_messages, part_bytes; /* that `spread` adds */
+    size_t plan_bytes;                 /* of this rank */
+    bool shares;                       /* no two ranks need messages */
 } sti_rank_trsv_info;
 
 typedef struct sti_rank_trsv sti_rank_trsv;
@@ -67,8 +68,15 @@ stint_status sti_rank_trsv_solve(sti_rank_trsv *plan, int64_t columns, const voi
 /* Work on the own rows (natural numbers), each after all that it reads, which other
  * ranks may have done: for memory that ranks share alone (info->shares). Collective. */
 stint_status sti_rank_trsv_walk(sti_rank_trsv *plan, sti_trsv_row_fn *fn, void *arg);
-/* Rows asked for anew, which have the places that they had. Collective. */
-stint_status sti_rank_trsv_refill(sti_rank_trsv *plan);
+/* Rows asked for anew of `rows`, with the places that they had. Collective. */
+stint_status sti_rank_trsv_refill(sti_rank_trsv *plan, sti_rank_rows_fn *rows,
+                                  void *rows_user);
+
+/* The rank of every row, and its place among that rank's rows, both [n]. */
+void sti_rank_trsv_places(const sti_rank_trsv *plan, uint16_t *rank_out,
+                          int32_t *place_out);
+/* The own rows' natural numbers, [own]. */
+const int32_t *sti_rank_trsv_names(const sti_rank_trsv *plan);
 
 /* With `keep`: the own rows, and their natural numbers [rows]. */
 const sti_csr *sti_rank_trsv_rows(const sti_rank_trsv *plan, const int32_t **names_out);
