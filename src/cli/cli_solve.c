@@ -16,7 +16,7 @@
 
 static const char *const libraries[] = {"ld-", "libc.", "libm.", NULL};
 
-static size_t process_bytes(void)
+size_t sti_solve_process_bytes(void)
 {
     return sti_account_process_bytes(&(sti_account_process){.libraries = libraries});
 }
@@ -43,23 +43,36 @@ static void describe(sti_solve_task *t)
     t->desc.solves = a->solves;
 }
 
+stint_status sti_solve_describe(sti_solve_task *t)
+{
+    describe(t);
+    return sti_threads_choose((int)t->args->threads, &t->desc.threads, NULL);
+}
+
+void sti_solve_add_process(sti_account *account, int threads)
+{
+    sti_account_add_process(account, &(sti_account_process){.libraries = libraries},
+                            threads - 1);
+}
+
 stint_status sti_solve_read(sti_solve_task *t)
 {
     const sti_solve_args *a = t->args;
     sti_market_desc d = {.path = t->call->operands[0], .sum = a->duplicates == 1};
-    describe(t);
-    stint_status st = sti_threads_choose((int)a->threads, &t->desc.threads, NULL);
+    stint_status st = sti_solve_describe(t);
     if (st != STINT_OK)
         return st;
     d.threads = t->desc.threads;
     if (a->memory_bytes > 0) {
-        d.beside_bytes = process_bytes();
+        d.beside_bytes = sti_solve_process_bytes();
         d.limit_bytes =
             a->memory_bytes > d.beside_bytes ? a->memory_bytes - d.beside_bytes : 1;
     }
     st = sti_market_read(&d, &t->market);
     t->read_peak_bytes = t->market.peak_bytes;
     t->n = t->market.a.rows;
+    t->nonzeros = st == STINT_OK ? t->market.a.start[t->n] : 0;
+    t->ranks = 1;
     return st == STINT_OK ? sti_system_choose(&t->desc, &t->choice) : st;
 }
 
@@ -81,8 +94,7 @@ static void add_parts(const sti_solve_task *t, bool least, sti_account *account)
                         sti_trsv_costs_bytes());
     sti_account_raise(account, "reading", "entries of the file as they came",
                       t->read_peak_bytes);
-    sti_account_add_process(account, &(sti_account_process){.libraries = libraries},
-                            t->desc.threads - 1);
+    sti_solve_add_process(account, t->desc.threads);
 }
 
 /* All that pays where it fits; else what is left for plans, and the least of all. */
@@ -214,6 +226,12 @@ static stint_status make_sides(sti_solve_task *t)
 stint_status sti_solve_read_sides(sti_solve_task *t)
 {
     const char *path = t->args->rhs;
+    if (!path && t->ranks > 1) {
+        t->ones = true;
+        t->columns = 1;
+        t->b = sti_alloc_array(t->n, sizeof *t->b, "solve.b");
+        return t->b ? STINT_OK : STINT_E_MEMORY; /* filled by sti_rank_system_ones */
+    }
     if (!path)
         return make_sides(t);
     stint_status st = ends_in(path, ".mtx") ? read_market(t) : read_npy(t);

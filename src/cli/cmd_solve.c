@@ -11,7 +11,9 @@
 #include "base/file.h"
 #include "base/stop.h"
 #include "base/units.h"
+#include "cli/cli_links.h"
 #include "cli/cli_solve.h"
+#include "net/net.h"
 
 #define SOLVE_ROW(field, kind, standard, words) \
     .type = (kind), .default_text = (standard), \
@@ -98,6 +100,19 @@ static const sti_option solve_rows[] = {
                "answer")},
     {.name = "plan",
      SOLVE_ROW(plan, STI_OPTION_BOOL, "false", "say what it takes, and solve nothing")},
+    STI_CLI_NET_ROW(
+        sti_solve_args, net_root, "net-root", STI_OPTION_TEXT, "", 0, -1, "ADDRESS",
+        "where processes that share the matrix meet: HOST:PORT, or @NAME on "
+        "one host; not needed under mpirun"),
+    STI_CLI_NET_ROW(sti_solve_args, net_ranks, "net-ranks", STI_OPTION_INT, "0", 0,
+                    WIRE_RANKS, "N", "how many meet; 0: as mpirun says"),
+    STI_CLI_NET_ROW(sti_solve_args, net_rank, "net-rank", STI_OPTION_INT, "0", 0,
+                    WIRE_RANKS - 1, "R", "which of them this is, from 0"),
+    STI_CLI_NET_ROW(sti_solve_args, net_timeout_s, "net-timeout", STI_OPTION_TIME,
+                    "30s", 0, -1, "TIME", "so long silent, a process is lost"),
+    {.name = "net-sockets",
+     SOLVE_ROW(net_sockets, STI_OPTION_BOOL, "false",
+               "share no memory between processes of a host")},
     STI_CLI_THREADS_ROW(sti_solve_args),
     STI_CLI_COMMON_ROWS(sti_solve_args),
 };
@@ -113,38 +128,10 @@ static void on_iteration(void *user, int64_t iteration, double relative)
     sti_progress_update(&t->bar, iteration, note);
 }
 
-static stint_status alloc_answer(sti_solve_task *t)
-{
-    const int64_t count = t->n * t->columns;
-    t->x = sti_alloc_array(count, sizeof *t->x, "solve.x");
-    t->seconds = sti_alloc_array(t->args->solves, sizeof *t->seconds, "solve.seconds");
-    if (!t->x || !t->seconds)
-        return STINT_E_MEMORY;
-    if (!t->desc.single)
-        return STINT_OK;
-    t->b32 = sti_alloc_array(count, sizeof *t->b32, "solve.b");
-    t->x32 = sti_alloc_array(count, sizeof *t->x32, "solve.x");
-    if (!t->b32 || !t->x32)
-        return STINT_E_MEMORY;
-    for (int64_t k = 0; k < count; k++)
-        t->b32[k] = (float)t->b[k];
-    return STINT_OK;
-}
-
 static int compare(const void *a, const void *b)
 {
     const double x = *(const double *)a, y = *(const double *)b;
     return (x > y) - (x < y);
-}
-
-static const void *side(const sti_solve_task *t)
-{
-    return t->desc.single ? (const void *)t->b32 : t->b;
-}
-
-static void *answer_of(const sti_solve_task *t)
-{
-    return t->desc.single ? (void *)t->x32 : t->x;
 }
 
 /* As often as was asked; the first failure is enough. */
@@ -158,21 +145,12 @@ static void run_solves(sti_solve_task *t)
             return;
         }
         const int64_t start = sti_clock_ns();
-        t->solved = sti_system_solve(t->system, t->columns, side(t), answer_of(t),
-                                     &t->iterations);
+        t->solved = sti_system_solve(t->system, t->columns, sti_solve_side(t),
+                                     sti_solve_answer(t), &t->iterations);
         t->seconds[done++] = sti_seconds_since(start);
     }
     qsort(t->seconds, (size_t)done, sizeof *t->seconds, compare);
     t->solve_s = t->seconds[done / 2];
-}
-
-static void find_error(sti_solve_task *t)
-{
-    for (int64_t k = 0; t->desc.single && k < t->n * t->columns; k++)
-        t->x[k] = (double)t->x32[k];
-    for (int64_t i = 0; t->ones && i < t->n; i++)
-        if (!(fabs(t->x[i] - 1) <= t->error))
-            t->error = fabs(t->x[i] - 1);
 }
 
 /* What the recursion says is not enough: the residual is computed anew. */
@@ -182,7 +160,7 @@ static stint_status solve(sti_solve_task *t)
     t->desc.progress = on_iteration;
     t->desc.progress_user = t;
     t->desc.stops = true;
-    STI_TRY(alloc_answer(t));
+    STI_TRY(sti_solve_alloc(t));
     STI_TRY(sti_system_create(&t->desc, &t->system));
     sti_cli_catch_signals(); /* before that there is nothing to clear away */
     sti_progress_begin(&t->bar, "solve", NULL,
@@ -192,134 +170,12 @@ static stint_status solve(sti_solve_task *t)
     sti_progress_clear(&t->bar);
     if (t->solved != STINT_OK && t->solved != STINT_E_FAILED)
         return t->solved;
-    STI_TRY(
-        sti_system_judge(t->system, t->columns, side(t), answer_of(t), &t->residual));
-    find_error(t);
-    for (int64_t k = 0; t->solved == STINT_OK && k < t->n * t->columns; k++)
-        if (!isfinite(t->x[k]))
-            t->solved =
-                sti_fail(STINT_E_FAILED,
-                         "row %" PRId64 " of the answer is beyond the largest %s",
-                         k / t->columns + 1, t->desc.single ? "float" : "double");
+    STI_TRY(sti_system_judge(t->system, t->columns, sti_solve_side(t),
+                             sti_solve_answer(t), &t->residual));
+    t->info = *sti_system_info_of(t->system);
+    sti_solve_find_error(t);
 out:
     return st;
-}
-
-/* ---- what is told ---- */
-
-static void hash_answer(const sti_solve_task *t, char hex[65])
-{
-    const size_t count = (size_t)(t->n * t->columns);
-    sti_sha256 hash;
-    sti_sha256_init(&hash);
-    sti_sha256_add(&hash, answer_of(t),
-                   count * (t->desc.single ? sizeof(float) : sizeof(double)));
-    sti_sha256_hex(&hash, hex);
-}
-
-static void add_json(const sti_solve_task *t, sti_text *out)
-{
-    const sti_system_info *i = sti_system_info_of(t->system);
-    const bool planned = i->trsv.threads > 0;
-    char hex[65];
-    sti_json j;
-    hash_answer(t, hex);
-    sti_cli_json_begin(&j, out);
-    sti_json_int(&j, "n", t->n);
-    sti_json_int(&j, "nonzeros", t->market.a.start[t->n]);
-    sti_json_text(&j, "kind", sti_matrix_kind_names[i->kind]);
-    sti_json_text(&j, "method", sti_method_names[i->method]);
-    sti_json_text(&j, "precond", sti_precond_names[i->precond]);
-    sti_json_text(&j, "strategy",
-                  planned ? sti_trsv_strategy_names[i->trsv.strategy] : NULL);
-    sti_json_known(&j, "tasks", i->trsv.tasks);
-    sti_json_known(&j, "levels", i->trsv.levels);
-    sti_json_int(&j, "threads", t->desc.threads);
-    sti_json_int(&j, "ranks", 1);
-    sti_json_bool(&j, "converged", t->solved == STINT_OK);
-    sti_json_int(&j, "iterations", t->iterations);
-    sti_json_float(&j, "residual", t->residual.relative);
-    sti_json_float(&j, "backward_error", t->residual.backward);
-    if (t->ones)
-        sti_json_float(&j, "error", t->error);
-    sti_json_float(&j, "analysis_s", i->analysis_s);
-    sti_json_float(&j, "factor_s", i->factor_s);
-    sti_json_float(&j, "solve_s", t->solve_s);
-    sti_json_float(&j, "predicted_s", i->predicted_s);
-    sti_json_int(&j, "planned_peak_bytes", (int64_t)t->account.total_bytes);
-    sti_json_known(&j, "peak_rss_bytes", (int64_t)sti_process_peak_bytes());
-    sti_json_int(&j, "messages", 0);
-    sti_json_int(&j, "bytes_sent", 0);
-    sti_json_text(&j, "x_sha256", hex);
-    sti_json_end_object(&j);
-}
-
-static void add_words(const sti_solve_task *t, sti_text *out)
-{
-    const sti_system_info *i = sti_system_info_of(t->system);
-    sti_text_printf(out, "%s: %s rows, %s entries, %s; %s", t->call->operands[0],
-                    sti_count_text(t->n), sti_count_text(t->market.a.start[t->n]),
-                    sti_matrix_kind_names[i->kind], sti_method_names[i->method]);
-    if (i->precond != STI_PRECOND_NONE)
-        sti_text_printf(out, " with %s", sti_precond_names[i->precond]);
-    if (i->trsv.threads > 0)
-        sti_text_printf(out, ", %s on %d thread%s",
-                        sti_trsv_strategy_names[i->trsv.strategy], i->trsv.threads,
-                        sti_s(i->trsv.threads));
-    if (i->method != STI_METHOD_TRSV)
-        sti_text_printf(out, "; %" PRId64 " iteration%s", t->iterations,
-                        sti_s(t->iterations));
-    sti_text_printf(out, "\nresidual %.2e, backward error %.2e", t->residual.relative,
-                    t->residual.backward);
-    if (t->ones)
-        sti_text_printf(out, ", error %.2e", t->error);
-    sti_text_printf(out, "; analysis %s, ", sti_time_text(i->analysis_s));
-    sti_text_printf(out, "factors %s, ", sti_time_text(i->factor_s));
-    sti_text_printf(out, "a solve %s\n", sti_time_text(t->solve_s));
-}
-
-static stint_status tell(sti_solve_task *t)
-{
-    sti_text text = {0};
-    if (t->call->common->json)
-        add_json(t, &text);
-    else
-        add_words(t, &text);
-    return sti_cli_answer(t->call, &text);
-}
-
-/* A plan that does not fit is told, too, and then refused. */
-static stint_status tell_plan(const sti_solve_task *t, stint_status fits)
-{
-    const sti_account *a = &t->account;
-    sti_text text = {0};
-    sti_json j;
-    if (t->call->common->json) {
-        sti_cli_json_begin(&j, &text);
-        sti_json_text(&j, "method", sti_method_names[t->choice.method]);
-        sti_json_text(&j, "precond", sti_precond_names[t->choice.precond]);
-        sti_json_int(&j, "peak_bytes", (int64_t)a->total_bytes);
-        sti_json_int(&j, "smallest_bytes", (int64_t)t->least_bytes);
-        sti_json_bool(&j, "fits", fits == STINT_OK);
-        sti_json_begin_array(&j, "parts");
-        for (int i = 0; i < a->count; i++) {
-            sti_json_begin_object(&j, NULL);
-            sti_json_text(&j, "name", a->parts[i].name);
-            sti_json_int(&j, "bytes", (int64_t)a->parts[i].bytes);
-            sti_json_end_object(&j);
-        }
-        sti_json_end_array(&j);
-        sti_json_end_object(&j);
-    } else {
-        for (int i = 0; i < a->count; i++)
-            sti_text_printf(&text, "%-9s %10s  %s\n", a->parts[i].name,
-                            sti_bytes_text(a->parts[i].bytes), a->parts[i].detail);
-        sti_text_printf(&text, "peak      %10s  at most",
-                        sti_bytes_text(a->total_bytes));
-        sti_text_printf(&text, "; smallest %s\n", sti_bytes_text(t->least_bytes));
-    }
-    const stint_status st = sti_cli_answer(t->call, &text);
-    return fits != STINT_OK ? fits : st;
 }
 
 /* ---- the command ---- */
@@ -355,23 +211,22 @@ static stint_status solve_and_tell(sti_solve_task *t)
     (void)snprintf(why, sizeof why, "%s", stint_last_error());
     if (t->solved == STINT_OK)
         STI_TRY(sti_solve_write(t));
-    STI_TRY(tell(t));
+    STI_TRY(sti_solve_tell(t));
     if (t->solved != STINT_OK)
         st = sti_fail(t->solved, "%s", why);
 out:
     return st;
 }
 
-static stint_status solve_run(sti_cli_call *call)
+static stint_status solve_alone(sti_solve_task *task)
 {
-    sti_solve_task t = {.call = call, .args = call->args};
+    sti_solve_task t = *task;
     stint_status st;
-    STI_TRY(check_files(&t));
     STI_TRY(sti_solve_read(&t));
     STI_TRY(sti_solve_read_sides(&t));
     st = sti_solve_make_plan(&t);
     if (t.args->plan)
-        st = tell_plan(&t, st);
+        st = sti_solve_tell_plan(&t, st);
     else if (st == STINT_OK)
         st = solve_and_tell(&t);
 out:
@@ -379,19 +234,35 @@ out:
     return st;
 }
 
+/* One process, or a rank of several. */
+static stint_status solve_run(sti_cli_call *call)
+{
+    const sti_solve_args *a = call->args;
+    sti_solve_task t = {.call = call, .args = a};
+    stint_net *net = NULL;
+    stint_status st = check_files(&t);
+    if (st == STINT_OK)
+        st = stint_net_join(&(stint_net_desc){.root = a->net_root,
+                                              .rank = (int)a->net_rank,
+                                              .ranks = (int)a->net_ranks,
+                                              .timeout_s = a->net_timeout_s,
+                                              .sockets_only = a->net_sockets,
+                                              .purpose = call->command->name},
+                            &net);
+    if (st != STINT_OK)
+        return st;
+    if (!net)
+        return solve_alone(&t);
+    sti_cli_catch_signals();
+    st = sti_solve_on_ranks(&t, sti_net_comm(net));
+    sti_solve_finish(&t);
+    return sti_cli_leave(call, net, st);
+}
+
 static const sti_cli_absent solve_absent[] = {
     {.word = "--report",
      .status = STINT_E_UNSUPPORTED,
      .sentence = "there is no page of a solve yet; --json has its figures"},
-#define SOLVE_ABSENT_NET(flag)                                           \
-    {                                                                    \
-        .word = (flag), .status = STINT_E_UNSUPPORTED,                   \
-        .sentence = "a solve is of one process yet; -j shares it among " \
-                    "threads"                                            \
-    }
-    SOLVE_ABSENT_NET("--net-root"),
-    SOLVE_ABSENT_NET("--net-ranks"),
-    SOLVE_ABSENT_NET("--net-rank"),
     {.word = NULL},
 };
 

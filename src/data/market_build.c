@@ -7,7 +7,6 @@
 #include "data/market_priv.h"
 
 typedef struct build {
-    const sti_market_head *head;
     sti_csr *a;
     int64_t longest;  /* entries of a row */
     int32_t *columns; /* [threads, longest], to merge with */
@@ -153,7 +152,8 @@ static void close_gaps(const build *b)
     a->start[a->rows] = to;
 }
 
-static stint_status sort_rows(build *b, bool sum, int threads)
+static stint_status sort_all(build *b, const char *name, bool sum, int threads,
+                             const int32_t *names)
 {
     sti_csr *a = b->a;
     const int64_t pieces = (a->rows + PIECE_ROWS - 1) / PIECE_ROWS;
@@ -172,20 +172,31 @@ static stint_status sort_rows(build *b, bool sum, int threads)
     sti_team_run(&team, pieces, sort_piece, b);
     for (int64_t p = 0; st == STINT_OK && p < pieces; p++)
         if (b->fault[p] >= 0 && !sum)
-            st = sti_fail(STINT_E_INPUT,
-                          "%s: row %" PRId64
-                          " has two entries in one column; one was wanted, or "
-                          "--duplicates sum",
-                          b->head->name, b->fault[p] + 1);
+            st = sti_fail(
+                STINT_E_INPUT,
+                "%s: row %" PRId64 " has two entries in one column; one was wanted, or "
+                "--duplicates sum",
+                name, (names ? names[b->fault[p]] : b->fault[p]) + (int64_t)1);
     if (st == STINT_OK)
         close_gaps(b);
+    return st;
+}
+
+stint_status sti_market_sort_rows(const char *name, bool sum, int threads,
+                                  const int32_t *names, sti_csr *a)
+{
+    build b = {.a = a};
+    const stint_status st = sort_all(&b, name, sum, threads, names);
+    sti_free(b.columns);
+    sti_free(b.values);
+    sti_free(b.kept);
+    sti_free(b.fault);
     return st;
 }
 
 stint_status sti_market_build(const sti_market_head *head, bool sum, int threads,
                               const sti_market_triplets *from, sti_csr *a_out)
 {
-    build b = {.head = head, .a = a_out};
     sti_csr *a = a_out;
     *a = (sti_csr){.rows = head->rows, .columns = head->columns};
     stint_status st = STINT_E_MEMORY;
@@ -199,12 +210,8 @@ stint_status sti_market_build(const sti_market_head *head, bool sum, int threads
     }
     if (a->start && a->column && a->value) {
         place(head, from, a);
-        st = sort_rows(&b, sum, threads);
+        st = sti_market_sort_rows(head->name, sum, threads, NULL, a);
     }
-    sti_free(b.columns);
-    sti_free(b.values);
-    sti_free(b.kept);
-    sti_free(b.fault);
     if (st != STINT_OK)
         sti_csr_fini(a);
     return st;

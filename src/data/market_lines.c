@@ -151,21 +151,22 @@ static stint_status read_entry(const window *w, int64_t line, const char *at,
 {
     const sti_market_head *head = w->head;
     sti_market_triplets *to = w->to;
+    const int64_t at_e = e - to->before;
     stint_status st;
     if (e >= head->entries)
         return sti_market_fault(head->name, line,
                                 "entry %" PRId64 "; the header said %" PRId64, e + 1,
                                 head->entries);
     if (head->array) {
-        to->row[e] = (int32_t)c->row;
-        to->column[e] = (int32_t)c->column;
+        to->row[at_e] = (int32_t)c->row;
+        to->column[at_e] = (int32_t)c->column;
         step(head, c);
     } else {
-        STI_TRY(read_place(head, line, &at, end, &to->row[e], &to->column[e]));
+        STI_TRY(read_place(head, line, &at, end, &to->row[at_e], &to->column[at_e]));
     }
-    to->value[e] = 1;
+    to->value[at_e] = 1;
     if (head->field != STI_MARKET_PATTERN)
-        STI_TRY(read_value(head, line, &at, end, &to->value[e]));
+        STI_TRY(read_value(head, line, &at, end, &to->value[at_e]));
     st = check_end(head, line, at, end);
 out:
     return st;

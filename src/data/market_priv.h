@@ -27,7 +27,35 @@ typedef struct sti_market_triplets {
     int32_t *row, *column;
     double *value;
     int64_t count;
+    int64_t before; /* entries of the file that are not kept here any more */
 } sti_market_triplets;
+
+/* Where the text comes from: a file in windows, or memory at once. */
+typedef struct sti_market_source {
+    const sti_market_desc *desc;
+    const char *text; /* NULL: a file */
+    int fd;
+    char *window;
+    size_t total_bytes;
+    int64_t lines; /* that have been read */
+} sti_market_source;
+
+enum { STI_MARKET_HEAD_BYTES = 1 << 20 };
+
+/* The source's file is opened, and its size known. The caller closes fd. */
+stint_status sti_market_open(sti_market_source *source);
+stint_status sti_market_get_window(sti_market_source *source, size_t from,
+                                   size_t n_bytes, const char **at_out);
+/* What to do with the lines of a window, which have been made triplets. */
+typedef stint_status sti_market_lines_fn(void *user, const char *at, size_t n_bytes,
+                                         int64_t line, int64_t *lines_out);
+/* All windows of whole lines, of at most `most` bytes, after the head. */
+stint_status sti_market_each_window(sti_market_source *source,
+                                    const sti_market_head *head, size_t most,
+                                    sti_market_lines_fn *fn, void *user);
+/* STINT_E_INPUT: fewer entries came than the head said. */
+stint_status sti_market_check_end(const sti_market_source *source,
+                                  const sti_market_head *head, int64_t count);
 
 /* STINT_E_INPUT with file and line in front. */
 stint_status sti_market_fault(const char *name, int64_t line, const char *format, ...)
@@ -45,6 +73,10 @@ stint_status sti_market_read_lines(const sti_market_head *head, int threads,
 /* Rows from triplets, what symmetry leaves out added. */
 stint_status sti_market_build(const sti_market_head *head, bool sum, int threads,
                               const sti_market_triplets *from, sti_csr *a_out);
+/* Rows in ascending order of their columns, equal places added up, or refused unless
+ * `sum`. names: the number of each row for messages; NULL: as they are. */
+stint_status sti_market_sort_rows(const char *name, bool sum, int threads,
+                                  const int32_t *names, sti_csr *a);
 /* Entries of the whole matrix at most. */
 int64_t sti_market_whole_entries(const sti_market_head *head);
 

@@ -2,7 +2,6 @@
 
 #include <inttypes.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/control_group.h"
@@ -14,16 +13,7 @@
 #include "base/units.h"
 #include "data/market_priv.h"
 
-enum { WINDOW_BYTES = 8 << 20, HEAD_BYTES = 1 << 20 };
-
-/* Where the text comes from: a file in windows, or memory at once. */
-typedef struct source {
-    const sti_market_desc *desc;
-    const char *text; /* NULL: a file */
-    int fd;
-    char *window;
-    size_t total_bytes;
-} source;
+enum { WINDOW_BYTES = 8 << 20 };
 
 size_t sti_market_csr_bytes(int64_t rows, int64_t entries)
 {
@@ -45,15 +35,15 @@ static size_t triplet_bytes(const sti_market_head *head)
 
 /* The matrix, its entries as they came, and the window; rows are sorted after the
  * window is gone. */
-static size_t peak_bytes(const source *s, const sti_market_head *head)
+static size_t peak_bytes(const sti_market_source *s, const sti_market_head *head)
 {
-    const size_t window = s->text ? 0 : WINDOW_BYTES + HEAD_BYTES;
+    const size_t window = s->text ? 0 : WINDOW_BYTES + STI_MARKET_HEAD_BYTES;
     const size_t rows = (size_t)head->rows * sizeof(int64_t);
     return sti_market_csr_bytes(head->rows, sti_market_whole_entries(head)) +
            triplet_bytes(head) + (rows > window ? rows : window);
 }
 
-static stint_status check_limit(const source *s, size_t bytes)
+static stint_status check_limit(const sti_market_source *s, size_t bytes)
 {
     const sti_market_desc *d = s->desc;
     if (d->limit_bytes == 0)
@@ -67,60 +57,31 @@ static stint_status check_limit(const source *s, size_t bytes)
                     d->path, sti_bytes_text(bytes), bytes + d->beside_bytes);
 }
 
-static stint_status get_window(source *s, size_t from, size_t n_bytes,
-                               const char **at_out)
+typedef struct filling {
+    const sti_market_head *head;
+    int threads;
+    sti_market_triplets *t;
+} filling;
+
+static stint_status fill_lines(void *user, const char *at, size_t n_bytes, int64_t line,
+                               int64_t *lines_out)
 {
-    if (s->text) {
-        *at_out = s->text + from;
-        return STINT_OK;
-    }
-    *at_out = s->window;
-    return sti_read_at(s->fd, s->desc->path, (int64_t)from, s->window, n_bytes);
+    const filling *f = user;
+    return sti_market_read_lines(f->head, f->threads, at, at + n_bytes, f->t->count,
+                                 line, f->t, &f->t->count, lines_out);
 }
 
-/* Up to the last newline; all of it where the file ends. */
-static size_t whole_lines(const char *at, size_t n_bytes, bool last)
+static stint_status read_entries(sti_market_source *s, const sti_market_head *head,
+                                 int threads, sti_market_triplets *t)
 {
-    if (last)
-        return n_bytes;
-    while (n_bytes > 0 && at[n_bytes - 1] != '\n')
-        n_bytes--;
-    return n_bytes;
+    filling f = {head, threads, t};
+    const stint_status st = sti_market_each_window(
+        s, head, s->text ? s->total_bytes : WINDOW_BYTES, fill_lines, &f);
+    return st == STINT_OK ? sti_market_check_end(s, head, t->count) : st;
 }
 
-static stint_status read_entries(source *s, const sti_market_head *head, int threads,
-                                 sti_market_triplets *t)
-{
-    const size_t most = s->text ? s->total_bytes : WINDOW_BYTES;
-    int64_t line = head->lines + 1, lines;
-    for (size_t from = head->bytes; from < s->total_bytes;) {
-        const size_t left = s->total_bytes - from;
-        size_t count = left < most ? left : most;
-        const char *at;
-        stint_status st = get_window(s, from, count, &at);
-        if (st != STINT_OK)
-            return st;
-        count = whole_lines(at, count, count == left);
-        if (count == 0)
-            return sti_market_fault(head->name, line, "a line of more than %d bytes",
-                                    WINDOW_BYTES);
-        st = sti_market_read_lines(head, threads, at, at + count, t->count, line, t,
-                                   &t->count, &lines);
-        if (st != STINT_OK)
-            return st;
-        line += lines;
-        from += count;
-    }
-    if (t->count < head->entries)
-        return sti_market_fault(head->name, line - 1,
-                                "the end after %" PRId64 " entries; the header said "
-                                "%" PRId64,
-                                t->count, head->entries);
-    return STINT_OK;
-}
-
-static stint_status read_triplets(source *s, const sti_market_head *head, int threads,
-                                  sti_market_triplets *t)
+static stint_status read_triplets(sti_market_source *s, const sti_market_head *head,
+                                  int threads, sti_market_triplets *t)
 {
     t->row = sti_alloc_array(head->entries, sizeof *t->row, "market.entries");
     t->column = sti_alloc_array(head->entries, sizeof *t->column, "market.entries");
@@ -130,10 +91,11 @@ static stint_status read_triplets(source *s, const sti_market_head *head, int th
     return read_entries(s, head, threads, t);
 }
 
-static stint_status read_source(source *s, sti_market *market_out)
+static stint_status read_source(sti_market_source *s, sti_market *market_out)
 {
     const int threads = s->desc->threads > 0 ? s->desc->threads : 1;
-    const size_t window = s->total_bytes < HEAD_BYTES ? s->total_bytes : HEAD_BYTES;
+    const size_t window =
+        s->total_bytes < STI_MARKET_HEAD_BYTES ? s->total_bytes : STI_MARKET_HEAD_BYTES;
     sti_market_head head;
     sti_market_triplets t = {0};
     const char *at;
@@ -143,7 +105,7 @@ static stint_status read_source(source *s, sti_market *market_out)
         s->window = sti_alloc(WINDOW_BYTES, "market.window");
         STI_TRY(s->window ? STINT_OK : STINT_E_MEMORY);
     }
-    STI_TRY(get_window(s, 0, window, &at));
+    STI_TRY(sti_market_get_window(s, 0, window, &at));
     STI_TRY(sti_market_read_head(at, window, s->total_bytes, s->desc->path, &head));
     market_out->peak_bytes = peak_bytes(s, &head);
     STI_TRY(check_limit(s, market_out->peak_bytes));
@@ -165,26 +127,21 @@ out:
 
 stint_status sti_market_read(const sti_market_desc *desc, sti_market *market_out)
 {
-    source s = {.desc = desc, .fd = -1};
-    struct stat info;
+    sti_market_source s = {.desc = desc, .fd = -1};
     *market_out = (sti_market){0};
-    stint_status st = sti_file_open(desc->path, &s.fd);
-    if (st != STINT_OK)
-        return st;
-    if (fstat(s.fd, &info) != 0) {
-        st = sti_fail_errno("cannot read %s", desc->path);
-    } else {
-        s.total_bytes = (size_t)info.st_size;
+    stint_status st = sti_market_open(&s);
+    if (st == STINT_OK)
         st = read_source(&s, market_out);
-    }
-    close(s.fd);
+    if (s.fd >= 0)
+        close(s.fd);
     return st;
 }
 
 stint_status sti_market_parse(const char *text, size_t n_bytes,
                               const sti_market_desc *desc, sti_market *market_out)
 {
-    source s = {.desc = desc, .text = text, .fd = -1, .total_bytes = n_bytes};
+    sti_market_source s = {
+        .desc = desc, .text = text, .fd = -1, .total_bytes = n_bytes};
     return read_source(&s, market_out);
 }
 

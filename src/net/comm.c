@@ -272,26 +272,34 @@ static void sleep_until(sti_comm *comm, int64_t until_ns)
     pthread_cond_timedwait(&comm->changed, comm->lock, &t);
 }
 
+/* When a peer that stays silent will have been so for too long; fails when it has. */
+static int64_t silent_end(sti_comm *comm, int peer, int64_t since_ns)
+{
+    const int64_t now = sti_clock_ns();
+    const int64_t heard = comm->maker->heard_ns(comm, peer);
+    const int64_t last = heard > since_ns ? heard : since_ns;
+    if (now - last >= comm->timeout_ns) {
+        char what[64];
+        snprintf(what, sizeof what, "has been silent for %.1f s",
+                 (double)(now - last) * 1e-9);
+        sti_comm_fail_peer(comm, peer, what);
+    }
+    return last + comm->timeout_ns;
+}
+
 /* Fails when a peer of a posted request has been silent too long; else sleeps until
  * something changed or it is time to look again. */
 static void wait_a_while(sti_comm *comm, const sti_comm_request *requests, int count,
                          int64_t since_ns)
 {
-    int64_t now = sti_clock_ns(), until = INT64_MAX;
+    int64_t until = INT64_MAX;
     for (int i = 0; i < count; i++) {
         if (requests[i].state != STI_COMM_POSTED)
             continue;
-        int64_t heard = comm->maker->heard_ns(comm, requests[i].peer);
-        int64_t last = heard > since_ns ? heard : since_ns;
-        if (now - last >= comm->timeout_ns) {
-            char what[64];
-            snprintf(what, sizeof what, "has been silent for %.1f s",
-                     (double)(now - last) * 1e-9);
-            sti_comm_fail_peer(comm, requests[i].peer, what);
+        const int64_t end = silent_end(comm, requests[i].peer, since_ns);
+        if (comm->failure != STINT_OK)
             return;
-        }
-        if (last + comm->timeout_ns < until)
-            until = last + comm->timeout_ns;
+        until = end < until ? end : until;
     }
     sleep_until(comm, until);
 }
@@ -359,6 +367,20 @@ void sti_comm_wake(sti_comm *comm)
     pthread_mutex_lock(comm->lock);
     pthread_cond_broadcast(&comm->changed);
     pthread_mutex_unlock(comm->lock);
+}
+
+stint_status sti_comm_watch(sti_comm *comm, int peer, int64_t since_ns)
+{
+    stint_status st = STINT_OK;
+    pthread_mutex_lock(comm->lock);
+    if (comm->failure == STINT_OK)
+        silent_end(comm, peer, since_ns);
+    if (comm->failure == STINT_OK && comm->maker->is_gone(comm, peer))
+        sti_comm_fail_peer(comm, peer, "has left");
+    if (comm->failure != STINT_OK)
+        st = hand_failure(comm);
+    pthread_mutex_unlock(comm->lock);
+    return st;
 }
 
 stint_status sti_comm_wait_all(sti_comm *comm, sti_comm_request *requests, int count)

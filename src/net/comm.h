@@ -113,6 +113,9 @@ stint_status sti_comm_wait_any(sti_comm *comm, sti_comm_request *requests, int c
 stint_status sti_comm_wait_news(sti_comm *comm, const sti_comm_request *requests,
                                 int count, bool (*news)(void *user), void *user);
 void sti_comm_wake(sti_comm *comm);
+/* For who waits for a peer in memory that both share, now and then: fails as a wait for
+ * its message would that began at since_ns (sti_clock_ns). Never blocks. */
+stint_status sti_comm_watch(sti_comm *comm, int peer, int64_t since_ns);
 /* Until all are done, idle ones left out. STINT_E_PEER, or what a rank gave up for. */
 stint_status sti_comm_wait_all(sti_comm *comm, sti_comm_request *requests, int count);
 

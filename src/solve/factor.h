@@ -7,6 +7,7 @@
 
 #include "base/csr.h"
 #include "solve/trsv.h"
+#include "solve/trsv_walk.h"
 #include "stint/status.h"
 
 /* `factor` holds a square matrix A and gets L and U in its place: L below the diagonal,
@@ -21,6 +22,30 @@ stint_status sti_ilu0_factor(sti_csr *factor, sti_trsv *tasks, const char *name)
  * `a`: where A is copied from then. STINT_E_FAILED after many shifts. */
 stint_status sti_ic0_factor(const sti_csr *a, sti_csr *factor, sti_trsv *tasks,
                             const char *name, double *shift_out);
+
+/* ---- the same for rows that may lie anywhere ---- */
+
+typedef struct sti_factor_row {
+    const int32_t *column; /* ascending */
+    double *value;         /* written only by who factors the row */
+    int64_t count;
+} sti_factor_row;
+
+/* Rows, and who takes them in turn. */
+typedef struct sti_factor_rows {
+    sti_factor_row (*row)(const void *user, int64_t i);
+    /* Every row once, after all that its lower triangle reads. */
+    stint_status (*walk)(void *user, sti_trsv_row_fn *fn, void *arg);
+    /* A's values again, its diagonal times 1 + shift; of IC(0). */
+    stint_status (*reset)(void *user, double shift);
+    /* The lowest row that failed anywhere, given that of this process. */
+    stint_status (*lowest)(void *user, int64_t *row);
+    void *user;
+    const char *name; /* of the matrix */
+} sti_factor_rows;
+
+stint_status sti_ilu0_rows(const sti_factor_rows *rows);
+stint_status sti_ic0_rows(const sti_factor_rows *rows, double *shift_out);
 
 /* A copy of a matrix, or of its lower triangle. */
 stint_status sti_csr_copy(const sti_csr *a, bool lower, sti_csr *copy_out);

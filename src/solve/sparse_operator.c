@@ -161,17 +161,17 @@ static void residual_entry(void *user, int64_t row, int64_t column, double value
     s->size[row] += fabs(value * x);
 }
 
-static void judge_column(const residual *s, int64_t rows, const double *b,
-                         sti_residual *worst)
+void sti_residual_add(int64_t rows, const double *r, const double *size,
+                      int64_t columns, const double *b, sti_residual *worst)
 {
     double rr = 0, bb = 0;
     for (int64_t i = 0; i < rows; i++) {
-        const double at = b[i * s->columns + s->column];
-        const double share = s->size[i] > 0 ? fabs(s->r[i]) / s->size[i] : 0;
-        rr = fma(s->r[i], s->r[i], rr);
+        const double at = b[i * columns];
+        const double share = size[i] > 0 ? fabs(r[i]) / size[i] : 0;
+        rr = fma(r[i], r[i], rr);
         bb = fma(at, at, bb);
         if (!(share <= worst->backward)) /* NaN, too */
-            worst->backward = isnan(s->r[i]) ? s->r[i] : share;
+            worst->backward = isnan(r[i]) ? r[i] : share;
     }
     const double relative = bb > 0 ? sqrt(rr / bb) : sqrt(rr);
     if (!(relative <= worst->relative))
@@ -194,7 +194,7 @@ stint_status sti_operator_residual(const sti_operator *op, int64_t columns,
                 s.size[i] = fabs(s.r[i]);
             }
             each_entry(op, residual_entry, &s);
-            judge_column(&s, rows, b, residual_out);
+            sti_residual_add(rows, s.r, s.size, columns, b + s.column, residual_out);
         }
     const stint_status st = s.r && s.size ? STINT_OK : STINT_E_MEMORY;
     sti_free(s.r);

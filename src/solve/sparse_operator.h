@@ -48,6 +48,11 @@ typedef struct sti_residual {
     double backward; /* |b - A x| / (|A| |x| + |b|), the worst of all rows */
 } sti_residual;
 
+/* Of one column, from b - A x and |A| |x| + |b| of every row; b's rows are `columns`
+ * apart. `worst` is raised to what it is worse than. */
+void sti_residual_add(int64_t rows, const double *r, const double *size,
+                      int64_t columns, const double *b, sti_residual *worst);
+
 /* Computed anew from x; NaN where x has any. STINT_E_MEMORY: two vectors are taken. */
 stint_status sti_operator_residual(const sti_operator *op, int64_t columns,
                                    const double *b, const double *x,

@@ -8,9 +8,9 @@
 #include "base/fail.h"
 #include "base/memory.h"
 #include "base/stop.h"
-#include "solve/krylov_general.h"
 #include "solve/precond.h"
 #include "solve/rcm.h"
+#include "solve/system_krylov.h"
 #include "solve/vectors.h"
 
 const char *const sti_method_names[STI_METHODS] = {"auto", "trsv", "cg", "gmres",
@@ -37,16 +37,16 @@ static const char *name_of(const sti_system_desc *d)
     return d->name ? d->name : "the matrix";
 }
 
-static sti_method method_for(const sti_system_desc *d, sti_matrix_kind kind)
+static sti_method method_for(const sti_system_desc *d, const sti_matrix_traits *traits)
 {
+    const sti_matrix_kind kind = traits->kind;
     if (d->method != STI_METHOD_AUTO)
         return d->method;
     if (d->triangle != STI_PART_WHOLE || kind == STI_MATRIX_LOWER ||
         kind == STI_MATRIX_UPPER)
         return STI_METHOD_TRSV;
-    return kind == STI_MATRIX_SYMMETRIC && sti_matrix_has_positive_diagonal(d->a)
-               ? STI_METHOD_CG
-               : STI_METHOD_GMRES;
+    return kind == STI_MATRIX_SYMMETRIC && traits->positive ? STI_METHOD_CG
+                                                            : STI_METHOD_GMRES;
 }
 
 static sti_precond precond_for(const sti_system_desc *d, sti_method method)
@@ -58,7 +58,8 @@ static sti_precond precond_for(const sti_system_desc *d, sti_method method)
     return method == STI_METHOD_CG ? STI_PRECOND_IC0 : STI_PRECOND_ILU0;
 }
 
-static stint_status check_krylov(const sti_system_desc *d, const sti_system_info *info)
+static stint_status check_krylov(const sti_system_desc *d, const sti_system_info *info,
+                                 bool diagonal)
 {
     const char *method = sti_method_names[info->method];
     if (d->single)
@@ -71,8 +72,7 @@ static stint_status check_krylov(const sti_system_desc *d, const sti_system_info
                         "for %s",
                         method);
     if ((info->method == STI_METHOD_CG || info->precond == STI_PRECOND_IC0) &&
-        info->kind != STI_MATRIX_SYMMETRIC &&
-        !(info->kind == STI_MATRIX_LOWER && sti_matrix_bandwidth(d->a) == 0))
+        info->kind != STI_MATRIX_SYMMETRIC && !diagonal)
         return sti_fail(STINT_E_INPUT,
                         "%s is not symmetric; %s wants a symmetric matrix, gmres and "
                         "bicgstab with ilu0 take any",
@@ -103,19 +103,35 @@ static stint_status check_trsv(const sti_system_desc *d, const sti_system_info *
     return STINT_OK;
 }
 
+stint_status sti_system_choose_by(const sti_system_desc *desc,
+                                  const sti_matrix_traits *traits,
+                                  sti_system_info *info_out)
+{
+    *info_out = (sti_system_info){0};
+    if (traits->rows != traits->columns)
+        return sti_fail(STINT_E_INPUT,
+                        "%s is %" PRId64 " x %" PRId64 "; a square one was wanted",
+                        name_of(desc), traits->rows, traits->columns);
+    info_out->kind = traits->kind;
+    info_out->method = method_for(desc, traits);
+    info_out->precond = precond_for(desc, info_out->method);
+    return info_out->method == STI_METHOD_TRSV
+               ? check_trsv(desc, info_out)
+               : check_krylov(desc, info_out, traits->diagonal);
+}
+
 stint_status sti_system_choose(const sti_system_desc *desc, sti_system_info *info_out)
 {
     const sti_csr *a = desc->a;
-    *info_out = (sti_system_info){0};
-    if (a->rows != a->columns)
-        return sti_fail(STINT_E_INPUT,
-                        "%s is %" PRId64 " x %" PRId64 "; a square one was wanted",
-                        name_of(desc), a->rows, a->columns);
-    info_out->kind = sti_matrix_kind_of(a);
-    info_out->method = method_for(desc, info_out->kind);
-    info_out->precond = precond_for(desc, info_out->method);
-    return info_out->method == STI_METHOD_TRSV ? check_trsv(desc, info_out)
-                                               : check_krylov(desc, info_out);
+    sti_matrix_traits traits = {.rows = a->rows, .columns = a->columns};
+    if (a->rows == a->columns) {
+        traits.kind = sti_matrix_kind_of(a);
+        traits.positive =
+            traits.kind == STI_MATRIX_SYMMETRIC && sti_matrix_has_positive_diagonal(a);
+        traits.diagonal =
+            traits.kind == STI_MATRIX_LOWER && sti_matrix_bandwidth(a) == 0;
+    }
+    return sti_system_choose_by(desc, &traits, info_out);
 }
 
 static bool is_upper(const sti_system_desc *d, const sti_system_info *info)
@@ -160,20 +176,9 @@ static int64_t columns_of(const sti_system_desc *d)
     return d->columns > 0 ? d->columns : 1;
 }
 
-static int64_t restart_of(const sti_system_desc *d)
-{
-    return d->restart > 0 ? d->restart : 30;
-}
-
 static size_t krylov_bytes(const sti_system_desc *d, const sti_system_info *info)
 {
-    const int64_t n = d->a->rows, columns = columns_of(d);
-    const size_t sides =
-        columns > 1 || d->rcm ? 2 * sizeof(double) * (size_t)(n * columns) : 0;
-    if (info->method == STI_METHOD_CG)
-        return sides + sti_krylov_bytes(n, columns, info->precond != STI_PRECOND_NONE);
-    return sides + (info->method == STI_METHOD_GMRES ? sti_gmres_bytes(n, restart_of(d))
-                                                     : sti_bicgstab_bytes(n));
+    return sti_system_krylov_bytes(d, info, d->a->rows);
 }
 
 /* A solve's two triangles; factors beside them. */
@@ -344,116 +349,24 @@ static stint_status product(void *arg, int64_t count, const double *const *x,
     return STINT_OK;
 }
 
-/* [n, columns] to [columns, n] in the order, or back. */
-static void turn(const sti_system *s, int64_t columns, bool back, const double *from,
-                 double *to)
-{
-    const int64_t n = s->a->rows;
-    for (int64_t p = 0; p < n; p++) {
-        const int64_t i = s->order ? s->order[p] : p;
-        for (int64_t c = 0; c < columns; c++)
-            if (back)
-                to[i * columns + c] = from[c * n + p];
-            else
-                to[c * n + p] = from[i * columns + c];
-    }
-}
-
-static stint_status run_cg(sti_system *s, int64_t columns, const double *b, double *x,
-                           int64_t *iterations_out)
-{
-    sti_krylov_result result;
-    const stint_status st = sti_krylov_solve(
-        &s->team,
-        &(sti_krylov_desc){.n = s->a->rows,
-                           .columns = columns,
-                           .tolerance = s->d.tolerance > 0 ? s->d.tolerance : 1e-8,
-                           .iterations = s->d.iterations > 0 ? s->d.iterations : 10000,
-                           .product = product,
-                           .product_arg = s,
-                           .precondition = s->info.precond != STI_PRECOND_NONE
-                                               ? sti_preconditioner_apply
-                                               : NULL,
-                           .precondition_arg = &s->precond,
-                           .progress = s->d.progress,
-                           .progress_user = s->d.progress_user},
-        b, x, &result);
-    *iterations_out = result.iterations;
-    return st;
-}
-
-/* A right-hand side after the other; the first failure is told, all are tried. */
-static stint_status run_general(sti_system *s, int64_t columns, const double *b,
-                                double *x, int64_t *iterations_out)
-{
-    const int64_t n = s->a->rows;
-    const sti_krylov_general d = {
-        .n = n,
-        .tolerance = s->d.tolerance > 0 ? s->d.tolerance : 1e-8,
-        .iterations = s->d.iterations > 0 ? s->d.iterations : 10000,
-        .restart = restart_of(&s->d),
-        .product = product,
-        .product_arg = s,
-        .precondition =
-            s->info.precond != STI_PRECOND_NONE ? sti_preconditioner_apply : NULL,
-        .precondition_arg = &s->precond,
-        .progress = s->d.progress,
-        .progress_user = s->d.progress_user};
-    stint_status st = STINT_OK;
-    *iterations_out = 0;
-    for (int64_t c = 0; c < columns && st == STINT_OK; c++) {
-        sti_krylov_result result;
-        st = (s->info.method == STI_METHOD_GMRES
-                  ? sti_gmres_solve
-                  : sti_bicgstab_solve)(&s->team, &d, b + c * n, x + c * n, &result);
-        *iterations_out =
-            result.iterations > *iterations_out ? result.iterations : *iterations_out;
-    }
-    return st;
-}
-
-/* Squares of entries beyond these would overflow, or vanish: a sum of infinity, or of
- * 0, would end the iteration at once as if it had converged. */
-static stint_status check_sizes(const sti_system *s, int64_t columns, const double *b)
-{
-    for (int64_t c = 0; c < columns; c++) {
-        double most = 0;
-        for (int64_t i = 0; i < s->d.a->rows; i++)
-            most = fmax(most, fabs(b[i * columns + c]));
-        if (most > 1e140 || (most > 0 && most < 1e-140))
-            return sti_fail(STINT_E_FAILED,
-                            "the largest entry of right-hand side %" PRId64
-                            " is %g; %s wants it between 1e-140 and 1e140: scale the "
-                            "system",
-                            c + 1, most, sti_method_names[s->info.method]);
-    }
-    return STINT_OK;
-}
-
 static stint_status solve_krylov(sti_system *s, int64_t columns, const double *b,
                                  double *x, int64_t *iterations_out)
 {
-    const double *in = b;
-    double *out = x;
-    const stint_status sizes = check_sizes(s, columns, b);
-    if (sizes != STINT_OK) {
-        memset(x, 0, sizeof *x * (size_t)(s->d.a->rows * columns));
-        *iterations_out = 0;
-        return sizes;
-    }
-    if (s->b) {
-        turn(s, columns, false, b, s->b);
-        in = s->b;
-        out = s->x;
-    }
-    const unsigned mode = sti_float_mode_enter();
-    const stint_status st = s->info.method == STI_METHOD_CG
-                                ? run_cg(s, columns, in, out, iterations_out)
-                                : run_general(s, columns, in, out, iterations_out);
-    sti_float_mode_leave(mode);
-    if (s->b)
-        turn(s, columns, true, s->x, x);
-    return st;
+    return sti_system_krylov(
+        &(sti_krylov_run){.d = &s->d,
+                          .info = &s->info,
+                          .team = &s->team,
+                          .n = s->d.a->rows,
+                          .order = s->order,
+                          .b = s->b,
+                          .x = s->x,
+                          .product = product,
+                          .product_arg = s,
+                          .precondition = s->info.precond != STI_PRECOND_NONE
+                                              ? sti_preconditioner_apply
+                                              : NULL,
+                          .precondition_arg = &s->precond},
+        columns, b, x, iterations_out);
 }
 
 /* A float's residual is that of its value as a double. */

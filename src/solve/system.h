@@ -73,6 +73,18 @@ typedef struct sti_system_info {
 
 typedef struct sti_system sti_system;
 
+/* What a choice needs to know of a matrix. */
+typedef struct sti_matrix_traits {
+    int64_t rows, columns;
+    sti_matrix_kind kind;
+    bool positive; /* every diagonal entry, of a symmetric one */
+    bool diagonal; /* there is nothing beside the diagonal */
+} sti_matrix_traits;
+/* The same choice for a matrix that no process holds; desc->a is not looked at. */
+stint_status sti_system_choose_by(const sti_system_desc *desc,
+                                  const sti_matrix_traits *traits,
+                                  sti_system_info *info_out);
+
 /* What would be chosen, without taking memory. STINT_E_INPUT: not square;
  * STINT_E_UNSUPPORTED: floats or a triangle for Krylov's methods; STINT_E_USAGE. */
 stint_status sti_system_choose(const sti_system_desc *desc, sti_system_info *info_out);

@@ -1,0 +1,213 @@
+/* How many tasks a rank has: a solve is simulated for some numbers, and the fastest is
+ * taken. Only the rows of each level are known here, not who reads whom, so a row of a
+ * level waits for all rows of the level before it, on other ranks for as long as a link
+ * takes beside. */
+#include <math.h>
+#include <string.h>
+
+#include "base/fail.h"
+#include "base/memory.h"
+#include "net/link_measure.h"
+#include "solve/rank_trsv_priv.h"
+#include "solve/trsv_cost.h"
+
+#define LINKS_S 0.2 /* to measure links with */
+
+enum { RING = 4 }; /* levels that a task at work may still be waited for */
+
+typedef struct simulation {
+    const sti_rank_trsv *p;
+    const int32_t *level;
+    const sti_trsv_costs *costs;
+    const sti_link_model *link; /* NULL: memory is shared */
+    double *free_s;             /* [size, threads] */
+    double *near_s, *far_s;     /* [RING, size] rows of a level done, as its own rank */
+                                /* and as the others see it */
+    int64_t first_level;        /* of the ring that is valid */
+} simulation;
+
+static double row_s(const simulation *s, int32_t row)
+{
+    const sti_trsv_costs *c = s->costs;
+    return s->p->d.count[row] * c->entry_s + c->row_s + 24 / c->far_bytes_per_s;
+}
+
+/* When a rank may begin with rows of a level. */
+static double ready_s(const simulation *s, int64_t level, int rank)
+{
+    double at = 0;
+    if (level == 0)
+        return at;
+    const int64_t slot = (level - 1) % RING * s->p->size;
+    for (int r = 0; r < s->p->size; r++)
+        at = fmax(at, r == rank ? s->near_s[slot + r] : s->far_s[slot + r]);
+    return at;
+}
+
+static void forget_level(const simulation *s, int64_t level)
+{
+    const int64_t slot = level % RING * s->p->size;
+    for (int r = 0; r < s->p->size; r++)
+        s->near_s[slot + r] = s->far_s[slot + r] = 0;
+}
+
+/* The thread of a rank that is free first. */
+static double *first_free(const simulation *s, int rank)
+{
+    double *best = s->free_s + rank * s->p->d.threads;
+    for (int t = 1; t < s->p->d.threads; t++)
+        if (s->free_s[rank * s->p->d.threads + t] < *best)
+            best = &s->free_s[rank * s->p->d.threads + t];
+    return best;
+}
+
+/* Rows from q on that are of one level; returns their end. */
+static int32_t run_piece(const simulation *s, int32_t q, int32_t end, int rank,
+                         int64_t *newest, double *now)
+{
+    const sti_trsv_order *o = &s->p->order;
+    const int32_t level = s->level[o->row[q]];
+    if (level > *newest)
+        forget_level(s, *newest = level);
+    *now = fmax(*now, ready_s(s, level, rank));
+    for (; q < end && s->level[o->row[q]] == level; q++)
+        *now += row_s(s, o->row[q]);
+    double *near = &s->near_s[level % RING * s->p->size + rank];
+    double *far = &s->far_s[level % RING * s->p->size + rank];
+    *near = fmax(*near, *now);
+    if (!s->link)
+        *far = fmax(*far, *now + s->costs->handoff_s);
+    return q;
+}
+
+/* What lies elsewhere is seen when the task is over and its message there. */
+static void send_task(const simulation *s, int32_t rows, int rank, int64_t from_level,
+                      int64_t to_level, double now)
+{
+    const double bytes = (double)rows * (double)sti_rank_ld(s->p) *
+                         (double)sti_trsv_real_bytes(&s->p->real);
+    const double at = now + sti_link_seconds(s->link, bytes);
+    for (int64_t l = to_level; l >= from_level && l > to_level - RING + 1; l--) {
+        double *far = &s->far_s[l % RING * s->p->size + rank];
+        *far = fmax(*far, at);
+    }
+}
+
+static double simulate(const simulation *s)
+{
+    const sti_rank_trsv *p = s->p;
+    const sti_trsv_order *o = &p->order;
+    double last = 0;
+    int64_t newest = -1;
+    memset(s->free_s, 0, sizeof(double) * (size_t)(p->size * p->d.threads));
+    for (int64_t t = 0; t < o->tasks; t++) {
+        const int rank = sti_rank_of_task(p, t);
+        double *thread = first_free(s, rank), now = *thread;
+        const int64_t from = s->level[o->row[o->task[t]]];
+        for (int32_t q = o->task[t]; q < o->task[t + 1];)
+            q = run_piece(s, q, o->task[t + 1], rank, &newest, &now);
+        if (s->link)
+            send_task(s, o->task[t + 1] - o->task[t], rank, from, newest, now);
+        *thread = now;
+        last = fmax(last, now);
+    }
+    return last;
+}
+
+static stint_status try_tasks(simulation *s, sti_rank_trsv *p, int64_t tasks,
+                              double *seconds_out)
+{
+    const sti_sparse_natural t = {
+        .n = p->d.n, .count = p->d.count, .upper = p->d.upper};
+    const stint_status st = sti_trsv_cut(&t, tasks * p->size, &p->order);
+    *seconds_out = st == STINT_OK && p->d.n > 0 ? simulate(s) : 0;
+    return st;
+}
+
+static int64_t most_tasks(const sti_rank_trsv *p)
+{
+    int64_t most = p->d.n / (16 * p->size);
+    most = most < STI_RANK_TASKS_MOST / p->size ? most : STI_RANK_TASKS_MOST / p->size;
+    most = most < 16384 ? most : 16384;
+    return most > 1 ? most : 1;
+}
+
+/* Powers of two, as more tasks wait less and say more. */
+static stint_status search(simulation *s, sti_rank_trsv *p, int64_t *tasks_out,
+                           double *best_out)
+{
+    *best_out = INFINITY;
+    for (int64_t tasks = 1; tasks <= most_tasks(p); tasks *= 2) {
+        double seconds;
+        const stint_status st = try_tasks(s, p, tasks, &seconds);
+        if (st != STINT_OK)
+            return st;
+        if (seconds < 0.98 * *best_out) {
+            *best_out = seconds;
+            *tasks_out = tasks;
+        }
+    }
+    return STINT_OK;
+}
+
+static stint_status decide(sti_rank_trsv *p, const int32_t *level,
+                           const sti_link_model *link, int64_t *tasks_out,
+                           double *predicted_out)
+{
+    simulation s = {
+        .p = p, .level = level, .costs = sti_trsv_costs_host(false), .link = link};
+    stint_status st = STINT_E_MEMORY;
+    s.free_s = sti_alloc_array(p->size * p->d.threads, sizeof(double), "ranks.model");
+    s.near_s = sti_alloc_array(2 * RING * p->size, sizeof(double), "ranks.model");
+    s.far_s = s.near_s + RING * p->size;
+    if (s.free_s && s.near_s) {
+        const int64_t asked = p->d.tasks;
+        *tasks_out = asked < most_tasks(p) ? asked : most_tasks(p);
+        st = asked > 0 ? try_tasks(&s, p, *tasks_out, predicted_out)
+                       : search(&s, p, tasks_out, predicted_out);
+    }
+    sti_free(s.free_s);
+    sti_free(s.near_s);
+    return st;
+}
+
+/* Links between hosts are measured where they are wanted. */
+static stint_status measure(const sti_rank_trsv *p, sti_arena *arena,
+                            const sti_link_model **link_out)
+{
+    sti_links links;
+    bool far = !p->d.share;
+    for (int r = 0; r < p->size; r++)
+        far = far || strcmp(sti_comm_host(p->d.comm, r), sti_comm_host(p->d.comm, 0));
+    *link_out = NULL;
+    if (!far || p->size == 1)
+        return STINT_OK;
+    const stint_status st = sti_links_measure(
+        p->d.comm, &(sti_measure_desc){.seconds = LINKS_S}, arena, &links);
+    for (int k = 0; st == STINT_OK && k < links.count; k++)
+        if (!*link_out || sti_link_seconds(&links.models[k], 8192) >
+                              sti_link_seconds(*link_out, 8192))
+            *link_out = &links.models[k]; /* the slowest one */
+    return st;
+}
+
+stint_status sti_rank_choose_tasks(sti_rank_trsv *plan, const int32_t *level,
+                                   int64_t *tasks_out, double *predicted_out)
+{
+    struct {
+        int64_t tasks;
+        double seconds;
+    } chosen = {1, 0};
+    const sti_link_model *link = NULL;
+    sti_arena *arena = sti_arena_create("ranks.links");
+    stint_status st = arena ? measure(plan, arena, &link) : STINT_E_MEMORY;
+    if (st == STINT_OK && plan->rank == 0)
+        st = decide(plan, level, link, &chosen.tasks, &chosen.seconds);
+    st = sti_comm_agree(plan->d.comm, st);
+    if (st == STINT_OK)
+        st = sti_comm_broadcast(plan->d.comm, 0, &chosen, sizeof chosen);
+    *tasks_out = chosen.tasks;
+    *predicted_out = chosen.seconds;
+    sti_arena_destroy(arena);
+    return st;
+}

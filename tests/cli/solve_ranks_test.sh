@@ -1,0 +1,115 @@
+# stint solve on several ranks: x of one process, messages as counted beforehand, a rank
+# that is lost.
+. "$(dirname "$0")/cli_lib.sh"
+cd "$work" || exit 1
+export XDG_CACHE_HOME=$work/cache
+python=/usr/bin/python3 # Debian's, which has python3-numpy
+$python "$STINT_SOURCE/tests/cli/solve_data.py" make || { fail "no NumPy"; finish; }
+hash() { $python -c 'import json,sys; print(json.load(sys.stdin)["x_sha256"])' <out; }
+turn=0
+
+# ranks STATUS COUNT ARGS: rank 0's words are in out and err.
+ranks() {
+    local status=$1 count=$2 r others=
+    shift 2
+    turn=$((turn + 1))
+    for r in $(seq 1 $((count - 1))); do
+        "$STINT" solve --net-root "@solve$$.$turn" --net-ranks "$count" --net-rank "$r" \
+            "$@" >out.$r 2>err.$r </dev/null &
+        others="$others $!"
+    done
+    run "$status" solve --net-root "@solve$$.$turn" --net-ranks "$count" --net-rank 0 "$@"
+    for r in $others; do
+        wait "$r"
+        [ $? -eq "$status" ] || fail "another rank of $count, $*: not status $status"
+    done
+}
+
+# ---- triangles: one hash ----
+run 0 data matrix poisson2d:40 --out p.mtx
+for form in "--triangle lower" "--triangle upper" "--triangle lower --transpose" \
+    "--triangle upper --transpose --unit-diagonal" "--triangle lower --precision float"; do
+    for rhs in "" "--rhs b11.npy"; do
+        matrix=p
+        [ "$rhs" ] && matrix=general
+        run 0 solve $matrix.mtx $form $rhs --json
+        wanted=$(hash)
+        for way in "2 -j 1" "3 -j 2 --solves 3" "2 -j 1 --net-sockets" \
+            "4 -j 1 --net-sockets --tasks 3 --solves 2"; do
+            ranks 0 $way $matrix.mtx $form $rhs --json
+            [ "$(hash)" = "$wanted" ] || fail "$way, $matrix $form $rhs: another answer"
+            json 'j["messages"] == j["planned_messages"] and j["bytes_sent"] == j["planned_bytes"]'
+            case $way in
+            *sockets*) [ $matrix = general ] || json 'j["messages"] > 0 and j["bytes_sent"] > 0' ;;
+            *) json 'j["messages"] == 0 and j["ranks"] > 1' ;;
+            esac
+        done
+    done
+done
+STINT_SLEEPS=3 ranks 0 3 p.mtx --triangle lower -j 2 --out x.npy
+STINT_SLEEPS=5 ranks 0 2 p.mtx --triangle lower -j 2 --net-sockets --out y.npy
+cmp -s x.npy y.npy || fail "sleeping threads: another answer"
+run 0 solve p.mtx --triangle lower --out z.npy
+cmp -s x.npy z.npy || fail "--out of ranks: another answer"
+
+# ---- Krylov's methods ----
+for way in "spd" "spd --rhs b11.npy" "spd --precond gs" "spd --precond none" "general" \
+    "general --method bicgstab --precond jacobi" "general --method bicgstab"; do
+    set -- $way
+    matrix=$1
+    shift
+    run 0 solve $matrix.mtx "$@" --json
+    wanted=$(hash)
+    ranks 0 2 $matrix.mtx "$@" --json -j 1
+    [ "$(hash)" = "$wanted" ] || fail "$way on 2 ranks: another answer"
+    ranks 0 3 $matrix.mtx "$@" --json -j 2
+    [ "$(hash)" = "$wanted" ] || fail "$way on 3 ranks: another answer"
+done
+run 0 solve spd.mtx --precond gs --json
+wanted=$(hash)
+ranks 0 2 spd.mtx --precond gs --json --net-sockets -j 1
+[ "$(hash)" = "$wanted" ] || fail "gs through sockets: another answer"
+ranks 8 2 spd.mtx --net-sockets -j 1
+says err "gs, jacobi or none"
+ranks 1 2 spd.mtx --max-iter 2 -j 1 --out none.npy
+says err "2 iterations"
+[ ! -e none.npy ] || fail "an answer that did not converge is written"
+
+# ---- refused by all ranks ----
+ranks 8 2 spd.mtx --order rcm -j 1
+ranks 4 2 short.npy -j 1
+ranks 4 2 general.mtx --triangle lower --rhs short.npy -j 1
+ranks 3 2 spd.mtx --memory 8M -j 1
+says err "memory"
+printf '%%%%MatrixMarket matrix coordinate real general\n3 3 3\n1 1 1\n3 3 1\n2 1 1\n' >bad.mtx
+ranks 4 2 bad.mtx --triangle lower -j 1
+says err "row 2 has no diagonal"
+printf '%%%%MatrixMarket matrix coordinate real general\n2 2 3\n1 1 1\n2 2 1\n2 2 3\n' >bad.mtx
+ranks 4 2 bad.mtx -j 1
+says err "row 2 has two entries"
+ranks 0 2 bad.mtx -j 1 --duplicates sum
+ranks 0 2 p.mtx --triangle lower --plan --json --net-sockets -j 1
+json 'j["messages"] > 0 and j["bytes_sent"] > 8 * j["messages"] and j["ranks"] == 2'
+
+# ---- a rank that is lost ----
+for how in "" --net-sockets; do
+    name=@lost$$$how
+    for r in 1 2; do
+        "$STINT" solve p.mtx --triangle lower --solves 1000000 -j 1 --net-root "$name" \
+            --net-ranks 3 --net-rank $r $how >out.$r 2>err.$r </dev/null &
+        eval "job$r=$!"
+    done
+    "$STINT" solve p.mtx --triangle lower --solves 1000000 -j 1 --net-root "$name" \
+        --net-ranks 3 --net-rank 0 $how >out 2>err </dev/null &
+    job0=$!
+    sleep 1
+    kill -9 "$job2"
+    wait "$job0"
+    [ $? -eq 6 ] || fail "rank 0 does not end with 6"
+    says err "rank 2"
+    wait "$job1"
+    [ $? -eq 6 ] || fail "rank 1 does not end with 6"
+    wait "$job2"
+done
+
+finish
