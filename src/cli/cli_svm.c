@@ -310,8 +310,9 @@ out:
 
 stint_status sti_svm_make_plan(sti_svm_task *t)
 {
-    t->fit.least_squares.beside_bytes = t->fit.smo.beside_bytes = sti_svm_folds_bytes(
-        &t->fit, &t->table, t->folds > 0, t->args->probability == 1);
+    t->fit.least_squares.beside_bytes = t->fit.smo.beside_bytes =
+        t->start_bytes + sti_svm_folds_bytes(&t->fit, &t->table, t->folds > 0,
+                                             t->args->probability == 1);
     t->fit.least_squares.shared_bytes = t->fit.smo.shared_bytes = 0;
     stint_status st = sti_svm_fit_plan(&t->fit, &t->table, &t->plan);
     const size_t smallest = t->plan.smallest_bytes;

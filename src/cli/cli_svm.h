@@ -27,6 +27,7 @@ typedef struct sti_svm_task {
     sti_svm_fit fit;         /* either of them */
     const char *type;        /* its word */
     int64_t folds;           /* of -v; 0: none */
+    size_t start_bytes;      /* of what a grid keeps of the last C's solutions */
     sti_svm_plan plan;
     sti_svm_weight *weight;
     double *point_weight;

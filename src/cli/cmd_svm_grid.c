@@ -56,6 +56,7 @@ typedef struct grid {
     const trial *best;
     double *answer;         /* [rows] */
     sti_svm_shared *shared; /* of the gamma at work */
+    sti_svm_start *starts;  /* likewise: solutions of the last C; or NULL */
     int64_t folds;
 } grid;
 
@@ -144,6 +145,9 @@ static stint_status plan(grid *g)
     for (int i = 0; i < g->c.count; i++)
         most.c = fmax(most.c, isnan(g->c.at[i]) ? g->task.desc.c : exp2(g->c.at[i]));
     set_parameters(&g->task.fit, &most);
+    if (g->c.count > 1)
+        g->task.start_bytes =
+            sti_svm_starts_bytes(&g->task.fit, &g->task.table, g->folds);
     return sti_svm_make_plan(&g->task);
 }
 
@@ -162,7 +166,8 @@ static stint_status try_one(grid *g, trial *t)
         .threads = task->desc.threads,
         .told = on_fold,
         .user = g,
-        .shared = &g->shared};
+        .shared = &g->shared,
+        .starts = g->starts};
     sti_libc_random_begin(&random, 1);
     const stint_status st = sti_svm_cross_validate(&desc, &random, g->answer);
     if (st == STINT_E_FAILED) {
@@ -210,6 +215,7 @@ static stint_status try_all(grid *g)
     for (int j = 0; j < g->g.count && st == STINT_OK; j++) {
         sti_svm_shared_destroy(g->shared);
         g->shared = NULL;
+        sti_svm_starts_forget(g->starts, g->folds);
         for (int i = 0; i < g->c.count && st == STINT_OK; i++) {
             trial *t = &g->trials[g->done];
             *t = (trial){.log2c = g->c.at[i], .log2g = g->g.at[j]};
@@ -279,6 +285,9 @@ static stint_status grid_run(sti_cli_call *call)
                                 "svm.trials");
     g->answer = sti_alloc_array(g->task.table.x.rows, sizeof *g->answer, "svm.answers");
     STI_TRY(g->trials && g->answer ? STINT_OK : STINT_E_MEMORY);
+    if (g->c.count > 1)
+        STI_TRY(
+            sti_svm_starts_create(&g->task.fit, &g->task.table, g->folds, &g->starts));
     sti_progress_begin(&g->task.bar, "grid", NULL, (int64_t)g->c.count * g->g.count,
                        call->common->quiet);
     st = try_all(g);
@@ -287,6 +296,7 @@ static stint_status grid_run(sti_cli_call *call)
         st = answer(g);
 out:
     sti_svm_shared_destroy(g->shared);
+    sti_free(g->starts);
     sti_free(g->trials);
     sti_free(g->answer);
     sti_svm_finish(&g->task);

@@ -75,6 +75,7 @@ stint_status sti_svm_sample_take(const sti_svm_fit *fit, const sti_table *table,
     sti_svm_fit_set_places(&s->fit, (sti_svm_places){places.shared, s->number});
     s->fit.least_squares.point_weight = s->fit.smo.point_weight = s->weight;
     s->fit.least_squares.progress = s->fit.smo.progress = NULL;
+    s->fit.least_squares.start = NULL;
     return STINT_OK;
 }
 
@@ -186,6 +187,55 @@ size_t sti_svm_folds_bytes(const sti_svm_fit *fit, const sti_table *table,
         copies +=
             sti_svm_fit_classifies(fit) ? 2 : 1; /* a pair of classes, its folds */
     return copies * split;
+}
+
+/* ---- where trainings start ---- */
+
+/* Values of a training on all rows; of a part of them there are no more. */
+static int64_t start_values(const sti_svm_fit *fit, const sti_table *table)
+{
+    const bool rest = fit->least_squares.classes_by == STI_SVM_REST;
+    int64_t count[STI_SVM_CLASSES_MOST], classes = 2;
+    if (!fit->ls)
+        return 0;
+    if (sti_svm_fit_classifies(fit) &&
+        sti_svm_count_classes(table, &classes, count) != STINT_OK)
+        return 0; /* the training itself says what is wrong */
+    return sti_svm_start_values(table->x.rows, !rest && classes > 2, classes,
+                                rest ? classes + 1 : 2);
+}
+
+size_t sti_svm_starts_bytes(const sti_svm_fit *fit, const sti_table *table,
+                            int64_t folds)
+{
+    const size_t values = (size_t)start_values(fit, table);
+    return values > 0
+               ? (size_t)folds * (sizeof(sti_svm_start) + values * sizeof(double))
+               : 0;
+}
+
+stint_status sti_svm_starts_create(const sti_svm_fit *fit, const sti_table *table,
+                                   int64_t folds, sti_svm_start **starts_out)
+{
+    const int64_t values = start_values(fit, table);
+    *starts_out = NULL;
+    if (values == 0)
+        return STINT_OK;
+    sti_svm_start *starts =
+        sti_alloc(sti_svm_starts_bytes(fit, table, folds), "svm.starts");
+    if (!starts)
+        return STINT_E_MEMORY;
+    double *x = (double *)(void *)(starts + folds);
+    for (int64_t f = 0; f < folds; f++)
+        starts[f] = (sti_svm_start){.x = x + f * values};
+    *starts_out = starts;
+    return STINT_OK;
+}
+
+void sti_svm_starts_forget(sti_svm_start *starts, int64_t folds)
+{
+    for (int64_t f = 0; starts && f < folds; f++)
+        starts[f].filled = false;
 }
 
 /* ---- folds ---- */
@@ -303,7 +353,8 @@ static stint_status predict_fold(const sti_svm_folds_desc *d,
 
 static stint_status run_fold(const sti_svm_folds_desc *d, const sti_svm_fit *fit,
                              sti_libc_random *random, const int64_t *order,
-                             int64_t begin, int64_t end, double *answer_out)
+                             int64_t begin, int64_t end, sti_svm_start *start,
+                             double *answer_out)
 {
     sti_svm_sample train, test;
     sti_svm_model model = {0};
@@ -311,6 +362,7 @@ static stint_status run_fold(const sti_svm_folds_desc *d, const sti_svm_fit *fit
     stint_status st = sti_svm_split(fit, d->table, order, begin, end, &train, &test);
     if (st != STINT_OK)
         return st;
+    train.fit.least_squares.start = start;
     STI_TRY(sti_svm_sample_plan(&train, &plan));
     STI_TRY(d->probable
                 ? d->probable(&train.fit, &train.table, &plan, d->threads, random,
@@ -342,10 +394,13 @@ stint_status sti_svm_cross_validate(const sti_svm_folds_desc *d,
     for (int64_t f = 0; f < d->folds && st == STINT_OK; f++) {
         if (d->told)
             d->told(d->user, f, d->folds);
-        st = run_fold(d, &fit, random, order, begin[f], begin[f + 1], answer_out);
+        st = run_fold(d, &fit, random, order, begin[f], begin[f + 1],
+                      d->starts ? &d->starts[f] : NULL, answer_out);
         if (st == STINT_E_INPUT || st == STINT_E_FAILED)
             st = sti_fail_context(st, "fold %d of %d", (int)f + 1, (int)d->folds);
     }
+    if (st != STINT_OK)
+        sti_svm_starts_forget(d->starts, d->folds);
     sti_free(order);
     sti_free(begin);
     return st;

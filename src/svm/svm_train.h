@@ -6,6 +6,7 @@
 #include "net/comm.h"
 #include "svm/svm.h"
 #include "svm/svm_shared.h"
+#include "svm/svm_start.h"
 
 typedef enum sti_svm_store {
     STI_STORE_AUTO,
@@ -32,6 +33,7 @@ typedef struct sti_svm_train_desc {
     size_t beside_bytes;   /* what who called holds beside the table: that of folds */
     size_t shared_bytes;   /* of a matrix that folds share, which is yet to be made */
     sti_svm_places places; /* of the rows in one that is there */
+    sti_svm_start *start;  /* where to start, and where solutions are left; or NULL */
     int threads;
     sti_comm *comm; /* ranks that share the work; all call with the same; NULL: alone */
     bool report; /* a page will be made after it (svm_report.h): memory for that, too */
