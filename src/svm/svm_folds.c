@@ -351,6 +351,12 @@ static stint_status predict_fold(const sti_svm_folds_desc *d,
     return st;
 }
 
+/* Has every fold one rank? */
+static bool deals_folds(const sti_svm_folds_desc *d)
+{
+    return sti_svm_fit_comm(d->fit) && !d->probable;
+}
+
 static stint_status run_fold(const sti_svm_folds_desc *d, const sti_svm_fit *fit,
                              sti_libc_random *random, const int64_t *order,
                              int64_t begin, int64_t end, sti_svm_start *start,
@@ -363,6 +369,8 @@ static stint_status run_fold(const sti_svm_folds_desc *d, const sti_svm_fit *fit
     if (st != STINT_OK)
         return st;
     train.fit.least_squares.start = start;
+    if (deals_folds(d))
+        sti_svm_fit_set_comm(&train.fit, NULL);
     STI_TRY(sti_svm_sample_plan(&train, &plan));
     STI_TRY(d->probable
                 ? d->probable(&train.fit, &train.table, &plan, d->threads, random,
@@ -373,6 +381,46 @@ out:
     sti_svm_model_fini(&model);
     sti_svm_sample_fini(&train);
     sti_svm_sample_fini(&test);
+    return st;
+}
+
+/* This rank's folds, or all. */
+static stint_status run_folds(const sti_svm_folds_desc *d, const sti_svm_fit *fit,
+                              sti_libc_random *random, const int64_t *order,
+                              const int64_t *begin, double *answer_out)
+{
+    const sti_comm *comm = deals_folds(d) ? sti_svm_fit_comm(d->fit) : NULL;
+    const int64_t step = comm ? sti_comm_size(comm) : 1;
+    stint_status st = STINT_OK;
+    for (int64_t f = comm ? sti_comm_rank(comm) : 0; f < d->folds && st == STINT_OK;
+         f += step) {
+        if (d->told)
+            d->told(d->user, f, d->folds);
+        st = run_fold(d, fit, random, order, begin[f], begin[f + 1],
+                      d->starts ? &d->starts[f] : NULL, answer_out);
+        if (st == STINT_E_INPUT || st == STINT_E_FAILED)
+            st = sti_fail_context(st, "fold %d of %d", (int)f + 1, (int)d->folds);
+    }
+    return st;
+}
+
+/* The answers of every fold from the rank that has them. */
+static stint_status pass_answers(const sti_svm_folds_desc *d, const int64_t *order,
+                                 const int64_t *begin, double *answer)
+{
+    sti_comm *comm = sti_svm_fit_comm(d->fit);
+    double *passed = sti_alloc_array(d->table->x.rows, sizeof *passed, "svm.passed");
+    stint_status st = sti_comm_agree(comm, passed ? STINT_OK : STINT_E_MEMORY);
+    for (int64_t f = 0; f < d->folds && st == STINT_OK; f++) {
+        const int64_t count = begin[f + 1] - begin[f], *row = order + begin[f];
+        for (int64_t i = 0; i < count; i++)
+            passed[i] = answer[row[i]];
+        st = sti_comm_broadcast(comm, (int)(f % sti_comm_size(comm)), passed,
+                                sizeof *passed * (size_t)count);
+        for (int64_t i = 0; i < count; i++)
+            answer[row[i]] = passed[i];
+    }
+    sti_free(passed);
     return st;
 }
 
@@ -391,13 +439,14 @@ stint_status sti_svm_cross_validate(const sti_svm_folds_desc *d,
         st = sti_svm_fit_share(&fit, d->table, order, d->threads, d->shared);
     if (d->shared && *d->shared)
         sti_svm_fit_set_places(&fit, sti_svm_shared_places(*d->shared));
-    for (int64_t f = 0; f < d->folds && st == STINT_OK; f++) {
-        if (d->told)
-            d->told(d->user, f, d->folds);
-        st = run_fold(d, &fit, random, order, begin[f], begin[f + 1],
-                      d->starts ? &d->starts[f] : NULL, answer_out);
-        if (st == STINT_E_INPUT || st == STINT_E_FAILED)
-            st = sti_fail_context(st, "fold %d of %d", (int)f + 1, (int)d->folds);
+    if (deals_folds(d))
+        st = sti_comm_agree(sti_svm_fit_comm(d->fit), st);
+    if (st == STINT_OK)
+        st = run_folds(d, &fit, random, order, begin, answer_out);
+    if (deals_folds(d)) {
+        st = sti_comm_agree(sti_svm_fit_comm(d->fit), st);
+        if (st == STINT_OK)
+            st = pass_answers(d, order, begin, answer_out);
     }
     if (st != STINT_OK)
         sti_svm_starts_forget(d->starts, d->folds);

@@ -55,7 +55,7 @@ typedef struct sti_svm_folds_desc {
      * the fit's shared_bytes allow it, and left there for another call with the same
      * rows and kernel, and a random of the same state; who calls destroys it. */
     sti_svm_shared **shared;
-    /* Of every fold where its training starts, [folds], kept for another call with the
+    /* Where the training of every fold starts, [folds], kept for another call with the
      * same rows, kernel and folds and another C; all are empty again where a fold was
      * not solved. NULL: at 0. */
     sti_svm_start *starts;
@@ -83,8 +83,9 @@ stint_status sti_svm_fit_share(const sti_svm_fit *fit, const sti_table *table,
                                const int64_t *order, int threads,
                                sti_svm_shared **shared_out);
 
-/* Train on all folds but one and predict that one. answer_out [rows]: of a class its
- * label, else the value (one_class: +1 or -1). */
+/* Train on all folds but one and predict that one. Ranks of the fit share out folds, a
+ * fold each in turn, or, where `probable` draws numbers on the way, what is in a fold.
+ * answer_out [rows]: of a class its label, else the value (one_class: +1 or -1). */
 stint_status sti_svm_cross_validate(const sti_svm_folds_desc *desc,
                                     sti_libc_random *random, double *answer_out);
 

@@ -31,6 +31,7 @@ typedef struct sti_smo_desc {
     size_t shared_bytes;   /* of a matrix that folds share, which is yet to be made */
     sti_svm_places places; /* of the rows in one that is there */
     int threads;
+    sti_comm *comm; /* ranks that share the work; all call with the same; NULL: alone */
     void (*progress)(void *user, int64_t machine, int64_t machines, int64_t iteration,
                      double gap); /* or NULL */
     void *progress_user;

@@ -172,8 +172,6 @@ run 2 svm train -s 0 -a oaa small2 none.model
 run 2 svm train -s 0 -l implicit --rank 3 small2 none.model
 says err "-l is for ls_svc"
 says err "--rank is for ls_svc"
-# Before the others are waited for:
-run 8 svm train -s 0 --net-ranks 2 --net-root @none$$ small2 none.model
 run 0 svm train -q -s 0 -t laplacian --report page.html small2 own.model
 grep -q '<svg' page.html || fail "a page of c_svc has no charts"
 run 0 svm predict small2 own.model a
