@@ -307,6 +307,7 @@ static stint_status plan_fit(sti_svm_task *t)
 
 stint_status sti_svm_make_plan(sti_svm_task *t)
 {
+    t->fit.least_squares.process = t->fit.smo.process = sti_svm_process_look();
     t->fit.least_squares.beside_bytes = t->fit.smo.beside_bytes =
         t->start_bytes + sti_svm_folds_bytes(&t->fit, &t->table, t->folds > 0,
                                              t->args->probability == 1);

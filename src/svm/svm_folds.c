@@ -76,6 +76,8 @@ stint_status sti_svm_sample_take(const sti_svm_fit *fit, const sti_table *table,
     s->fit.least_squares.point_weight = s->fit.smo.point_weight = s->weight;
     s->fit.least_squares.progress = s->fit.smo.progress = NULL;
     s->fit.least_squares.start = NULL;
+    if (count <= STI_GRAM_TILE) /* a tile or less is nothing to share */
+        s->fit.least_squares.threads = s->fit.smo.threads = 1;
     return STINT_OK;
 }
 
@@ -125,9 +127,10 @@ size_t sti_svm_fit_shared_bytes(const sti_svm_fit *fit, const sti_table *table,
 {
     const sti_svm_train_desc *ls = &fit->least_squares;
     const sti_gram_function *f = fit->ls ? &ls->function : &fit->smo.function;
+    const sti_svm_process *process = fit->ls ? &ls->process : &fit->smo.process;
     const size_t asked = fit->ls ? ls->budget_bytes : fit->smo.budget_bytes;
     const size_t cache = fit->ls ? ls->cache_bytes : fit->smo.cache_bytes;
-    const size_t budget = asked > 0 ? asked : sti_svm_standard_budget();
+    const size_t budget = asked > 0 ? asked : sti_svm_process_of(process).budget_bytes;
     if (!sti_svm_shared_can(f, table) || (fit->ls && ls->store == STI_STORE_NONE) ||
         (fit->ls && f->kind == STI_GRAM_LINEAR))
         return 0;

@@ -145,9 +145,7 @@ static void add_parts(const sti_smo_desc *d, sti_svm_plan *plan, int64_t kept)
                         d->beside_bytes);
     sti_account_raise(a, "reading", "the text of the file beside the table",
                       d->table->peak_bytes);
-    const sti_account_process process = {.libraries = sti_svm_libraries,
-                                         .apart_bytes = sti_alloc_now_bytes()};
-    sti_account_add_process(a, &process, d->threads);
+    sti_account_add_measured(a, plan->process.bytes, d->threads);
 }
 
 stint_status sti_smo_plan(const sti_smo_desc *d, sti_svm_plan *plan)
@@ -157,10 +155,12 @@ stint_status sti_smo_plan(const sti_smo_desc *d, sti_svm_plan *plan)
         return st;
     plan->values =
         sti_smo_variables(d->type, plan->largest) > STI_SMO_SET ? plan->largest : 0;
+    plan->process = sti_svm_process_of(&d->process);
     add_parts(d, plan, 0);
     plan->smallest_bytes = plan->account.total_bytes;
     plan->taken_bytes = sti_svm_account_taken(&plan->account);
-    const size_t budget = d->budget_bytes ? d->budget_bytes : sti_svm_standard_budget();
+    const size_t budget =
+        d->budget_bytes ? d->budget_bytes : plan->process.budget_bytes;
     const size_t each = row_bytes(plan) + row_bytes(plan) / 256;
     size_t room = plan->taken_bytes < budget ? budget - plan->taken_bytes : 0;
     if (d->cache_bytes > 0 && d->cache_bytes < room)
