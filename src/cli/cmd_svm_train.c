@@ -157,7 +157,7 @@ static stint_status train_and_write(sti_svm_task *t, const char *path)
     if (!sti_svm_tells(t))
         goto out; /* rank 0 tells what all of them have */
     const int64_t start = sti_clock_ns();
-    STI_TRY(sti_svm_model_write(&o.model, path, o.sha256));
+    STI_TRY(sti_svm_model_write(&o.model, t->desc.threads, path, o.sha256));
     o.write_s = sti_seconds_since(start);
     sum_up(t, &o);
     STI_TRY(write_report(t, &o));

@@ -1,9 +1,9 @@
 # Several processes: machines of LIBSVM's types, folds, probabilities and the grid have
 # the answers of one process; who fails or stops ends all of them.
 . "$(dirname "$0")/cli_lib.sh"
+. "$(dirname "$0")/svm_lib.sh"
 cd "$work" || exit 1
-python=/usr/bin/python3
-$python "$STINT_SOURCE/tests/cli/svm_smo_data.py" make || { fail "no NumPy"; finish; }
+oracles svm_smo_data.py || { fail "no NumPy"; finish; }
 
 # ranks N OPTIONS ...: of N processes; what rank 0 prints is in ranks.out
 ranks() {
