@@ -62,8 +62,13 @@ size_t sti_account_process_bytes(const sti_account_process *process)
 void sti_account_add_process(sti_account *account, const sti_account_process *process,
                              int threads)
 {
+    sti_account_add_measured(account, sti_account_process_bytes(process), threads);
+}
+
+void sti_account_add_measured(sti_account *account, size_t process_bytes, int threads)
+{
     sti_account_add(account, "program", "code and data, libraries, stack, heap",
-                    sti_account_process_bytes(process));
+                    process_bytes);
     sti_account_add(account, "threads", "stacks of those beside the main one",
                     (size_t)(threads - 1) * STI_ACCOUNT_THREAD_BYTES);
     sti_account_add(account, "reserve", "for what differs from run to run",

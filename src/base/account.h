@@ -75,6 +75,9 @@ size_t sti_account_process_bytes(const sti_account_process *process);
 void sti_account_add_process(sti_account *account, const sti_account_process *process,
                              int threads);
 
+/* The same where the process was measured already: by sti_account_process_bytes. */
+void sti_account_add_measured(sti_account *account, size_t process_bytes, int threads);
+
 /* ---- the answer ---- */
 
 /* What a refusal says beside the figures. All may be left zero. */

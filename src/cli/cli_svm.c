@@ -15,20 +15,6 @@
 #include "svm/svm_rows.h"
 #include "svm/svm_weights.h"
 
-const sti_cli_absent sti_svm_absent[] = {
-#define SVM_ABSENT_NET(flag)                                                    \
-    {                                                                           \
-        .word = (flag), .status = STINT_E_UNSUPPORTED,                          \
-        .sentence =                                                             \
-            "several processes are not there yet for support vector machines; " \
-            "-j shares the work among threads"                                  \
-    }
-    SVM_ABSENT_NET("--net-root"),
-    SVM_ABSENT_NET("--net-ranks"),
-    SVM_ABSENT_NET("--net-rank"),
-    {.word = NULL},
-};
-
 /* ---- what was asked ---- */
 
 /* A type by its word or, of LIBSVM's, its number. */
@@ -302,23 +288,36 @@ stint_status sti_svm_read(sti_svm_task *t)
     t->smo.function = t->desc.function;
     t->fit.least_squares = t->desc;
     t->fit.smo = t->smo;
+    sti_svm_fit_set_comm(&t->fit, t->comm);
     st = choose_weights(t);
     t->read_s = sti_seconds_since(start);
 out:
     return st;
 }
 
+/* A task whose folds are dealt to ranks has no training that several of them share. */
+static stint_status plan_fit(sti_svm_task *t)
+{
+    const bool alone = t->folds > 0 && t->args->probability == 0;
+    sti_svm_fit_set_comm(&t->fit, alone ? NULL : t->comm);
+    const stint_status st = sti_svm_fit_plan(&t->fit, &t->table, &t->plan);
+    sti_svm_fit_set_comm(&t->fit, t->comm);
+    return st;
+}
+
 stint_status sti_svm_make_plan(sti_svm_task *t)
 {
-    t->fit.least_squares.beside_bytes = t->fit.smo.beside_bytes = sti_svm_folds_bytes(
-        &t->fit, &t->table, t->folds > 0, t->args->probability == 1);
+    t->fit.least_squares.process = t->fit.smo.process = sti_svm_process_look();
+    t->fit.least_squares.beside_bytes = t->fit.smo.beside_bytes =
+        t->start_bytes + sti_svm_folds_bytes(&t->fit, &t->table, t->folds > 0,
+                                             t->args->probability == 1);
     t->fit.least_squares.shared_bytes = t->fit.smo.shared_bytes = 0;
-    stint_status st = sti_svm_fit_plan(&t->fit, &t->table, &t->plan);
+    stint_status st = plan_fit(t);
     const size_t smallest = t->plan.smallest_bytes;
     if (st == STINT_OK && (t->folds > 0 || t->args->probability == 1)) {
         t->fit.least_squares.shared_bytes = t->fit.smo.shared_bytes =
             sti_svm_fit_shared_bytes(&t->fit, &t->table, t->plan.taken_bytes);
-        st = sti_svm_fit_plan(&t->fit, &t->table, &t->plan);
+        st = plan_fit(t);
         t->plan.smallest_bytes = smallest;
     }
     if (st == STINT_E_INPUT)
@@ -336,6 +335,27 @@ void sti_svm_finish(sti_svm_task *t)
     sti_free(t->weight);
     sti_free(t->point_weight);
     sti_table_fini(&t->table);
+}
+
+/* ---- ranks ---- */
+
+stint_status sti_svm_join(const sti_svm_task *t, stint_net **net_out)
+{
+    return stint_net_join(&(stint_net_desc){.root = t->args->net_root,
+                                            .rank = (int)t->args->net_rank,
+                                            .ranks = (int)t->args->net_ranks,
+                                            .purpose = t->call->command->name},
+                          net_out);
+}
+
+bool sti_svm_tells(const sti_svm_task *t)
+{
+    return !t->comm || sti_comm_rank(t->comm) == 0;
+}
+
+stint_status sti_svm_agree(const sti_svm_task *t, stint_status mine)
+{
+    return t->comm ? sti_comm_agree(t->comm, mine) : mine;
 }
 
 /* ---- progress ---- */

@@ -5,6 +5,7 @@
 
 #include "base/progress.h"
 #include "cli/cli.h"
+#include "net/net.h"
 #include "svm/svm_fit.h"
 
 /* Begins the struct of every such command; cli_svm_rows.h has its rows. */
@@ -14,6 +15,8 @@ typedef struct sti_svm_args {
     double coef0, c, nu, epsilon, cache_mb;
     int classes, store, shrinking, probability, precision;
     size_t memory_bytes;
+    const char *net_root;
+    int64_t net_ranks, net_rank;
     sti_cli_common common;
 } sti_svm_args;
 
@@ -27,6 +30,8 @@ typedef struct sti_svm_task {
     sti_svm_fit fit;         /* either of them */
     const char *type;        /* its word */
     int64_t folds;           /* of -v; 0: none */
+    size_t start_bytes;      /* of what a grid keeps of the last C's solutions */
+    sti_comm *comm;          /* ranks that share the work, or NULL */
     sti_svm_plan plan;
     sti_svm_weight *weight;
     double *point_weight;
@@ -34,13 +39,17 @@ typedef struct sti_svm_task {
     double read_s;
 } sti_svm_task;
 
-extern const sti_cli_absent sti_svm_absent[];
-
 /* The file of --weights; NULL: it names classes, or nothing. */
 const char *sti_svm_weights_file(const sti_svm_args *args);
 
 /* What was asked, as far as it can be told without the data. All complaints at once. */
 stint_status sti_svm_choose(sti_svm_task *task);
+/* Meet the ranks that share the work; *net_out is NULL where this one is alone. */
+stint_status sti_svm_join(const sti_svm_task *task, stint_net **net_out);
+/* Is this the rank that tells what all of them have? */
+bool sti_svm_tells(const sti_svm_task *task);
+/* Every rank brings what became of its part: of all of them the first failure. */
+stint_status sti_svm_agree(const sti_svm_task *task, stint_status mine);
 /* Read operand 0 and make the fit out for it; the plan is the caller's. */
 stint_status sti_svm_read(sti_svm_task *task);
 /* The plan of a training, with folds where they are asked for. */

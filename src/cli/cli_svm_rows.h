@@ -135,5 +135,20 @@
          cache_mb, STI_OPTION_FLOAT, "0",
          "keep at most so much of the kernel matrix, in MiB as svm-train counts; 0: "
          "what --memory leaves")},
+    {.name = "net-root",
+     .unit = "ADDRESS",
+     SVM_ROW(net_root, STI_OPTION_TEXT, "",
+             "where processes that share the work meet: HOST:PORT, or @NAME on one "
+             "host")},
+    {.name = "net-ranks",
+     .min = 0,
+     .max = WIRE_RANKS,
+     .unit = "N",
+     SVM_ROW(net_ranks, STI_OPTION_INT, "0", "how many meet; 0: as mpirun says")},
+    {.name = "net-rank",
+     .min = 0,
+     .max = WIRE_RANKS - 1,
+     .unit = "R",
+     SVM_ROW(net_rank, STI_OPTION_INT, "0", "which of them this is, from 0")},
     STI_CLI_THREADS_ROW(sti_svm_args), STI_CLI_COMMON_ROWS_BUT(sti_svm_args, 0),
 #undef SVM_ROW

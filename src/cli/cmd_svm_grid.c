@@ -56,6 +56,7 @@ typedef struct grid {
     const trial *best;
     double *answer;         /* [rows] */
     sti_svm_shared *shared; /* of the gamma at work */
+    sti_svm_start *starts;  /* likewise: solutions of the last C; or NULL */
     int64_t folds;
 } grid;
 
@@ -144,6 +145,9 @@ static stint_status plan(grid *g)
     for (int i = 0; i < g->c.count; i++)
         most.c = fmax(most.c, isnan(g->c.at[i]) ? g->task.desc.c : exp2(g->c.at[i]));
     set_parameters(&g->task.fit, &most);
+    if (g->c.count > 1)
+        g->task.start_bytes =
+            sti_svm_starts_bytes(&g->task.fit, &g->task.table, g->folds);
     return sti_svm_make_plan(&g->task);
 }
 
@@ -162,11 +166,13 @@ static stint_status try_one(grid *g, trial *t)
         .threads = task->desc.threads,
         .told = on_fold,
         .user = g,
-        .shared = &g->shared};
+        .shared = &g->shared,
+        .starts = g->starts};
     sti_libc_random_begin(&random, 1);
     const stint_status st = sti_svm_cross_validate(&desc, &random, g->answer);
     if (st == STINT_E_FAILED) {
-        sti_log(STINT_LOG_WARNING, "%s", stint_last_error());
+        if (sti_svm_tells(task))
+            sti_log(STINT_LOG_WARNING, "%s", stint_last_error());
         t->rate = (double)NAN;
         return STINT_OK;
     }
@@ -189,7 +195,7 @@ static void add_number(const char *before, double value, sti_text *out)
 static stint_status tell(const grid *g, const trial *t)
 {
     sti_text text = {0};
-    if (g->task.call->common->json)
+    if (g->task.call->common->json || !sti_svm_tells(&g->task))
         return STINT_OK;
     if (!isnan(t->log2c))
         add_number("log2c=", t->log2c, &text);
@@ -210,6 +216,7 @@ static stint_status try_all(grid *g)
     for (int j = 0; j < g->g.count && st == STINT_OK; j++) {
         sti_svm_shared_destroy(g->shared);
         g->shared = NULL;
+        sti_svm_starts_forget(g->starts, g->folds);
         for (int i = 0; i < g->c.count && st == STINT_OK; i++) {
             trial *t = &g->trials[g->done];
             *t = (trial){.log2c = g->c.at[i], .log2g = g->g.at[j]};
@@ -262,16 +269,10 @@ static stint_status answer(grid *g)
     return sti_cli_answer(g->task.call, &text);
 }
 
-static stint_status grid_run(sti_cli_call *call)
+/* Read and plan on every rank; one that cannot stops all of them. */
+static stint_status prepare(grid *g)
 {
-    grid *g = sti_alloc(sizeof *g, "svm.grid");
-    if (!g)
-        return STINT_E_MEMORY;
-    const grid_args *args = call->args;
-    *g = (grid){.task = {.call = call, .args = &args->svm}};
     stint_status st;
-    STI_TRY(choose(g));
-    sti_cli_catch_signals();
     STI_TRY(sti_svm_read(&g->task));
     STI_TRY(sti_svm_count_folds(&g->task, &g->folds));
     STI_TRY(plan(g));
@@ -279,14 +280,42 @@ static stint_status grid_run(sti_cli_call *call)
                                 "svm.trials");
     g->answer = sti_alloc_array(g->task.table.x.rows, sizeof *g->answer, "svm.answers");
     STI_TRY(g->trials && g->answer ? STINT_OK : STINT_E_MEMORY);
-    sti_progress_begin(&g->task.bar, "grid", NULL, (int64_t)g->c.count * g->g.count,
-                       call->common->quiet);
-    st = try_all(g);
-    sti_progress_clear(&g->task.bar);
-    if (st == STINT_OK)
-        st = answer(g);
+    if (g->c.count > 1)
+        st = sti_svm_starts_create(&g->task.fit, &g->task.table, g->folds, &g->starts);
 out:
+    return sti_svm_agree(&g->task, st);
+}
+
+static stint_status run_grid(grid *g, stint_net *net)
+{
+    sti_svm_task *task = &g->task;
+    sti_cli_catch_signals();
+    task->comm = sti_net_comm(net);
+    stint_status st = prepare(g);
+    if (st != STINT_OK)
+        return st;
+    sti_progress_begin(&task->bar, "grid", NULL, (int64_t)g->c.count * g->g.count,
+                       task->call->common->quiet || !sti_svm_tells(task));
+    st = try_all(g);
+    sti_progress_clear(&task->bar);
+    return st == STINT_OK && sti_svm_tells(task) ? answer(g) : st;
+}
+
+static stint_status grid_run(sti_cli_call *call)
+{
+    grid *g = sti_alloc(sizeof *g, "svm.grid");
+    if (!g)
+        return STINT_E_MEMORY;
+    const grid_args *args = call->args;
+    *g = (grid){.task = {.call = call, .args = &args->svm}};
+    stint_net *net = NULL;
+    stint_status st = choose(g);
+    if (st == STINT_OK)
+        st = sti_svm_join(&g->task, &net);
+    if (st == STINT_OK)
+        st = sti_cli_leave(call, net, run_grid(g, net));
     sti_svm_shared_destroy(g->shared);
+    sti_free(g->starts);
     sti_free(g->trials);
     sti_free(g->answer);
     sti_svm_finish(&g->task);
@@ -307,7 +336,6 @@ const sti_cli_command sti_cmd_svm_grid = {
         "given.",
     .min_operands = 1,
     .max_operands = 1,
-    .absent = sti_svm_absent,
     .rows = grid_rows,
     .row_count = sizeof grid_rows / sizeof *grid_rows,
     .args_bytes = sizeof(grid_args),

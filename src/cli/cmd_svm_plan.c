@@ -33,6 +33,8 @@ static stint_status plan_run(sti_cli_call *call)
     sti_text text = {0};
     stint_status st;
     STI_TRY(sti_svm_choose(&t));
+    if (t.args->net_ranks > 1)
+        STI_TRY(sti_comm_create_planned((int)t.args->net_ranks, 1, &t.comm));
     STI_TRY(sti_svm_read(&t));
     st = sti_svm_make_plan(&t);
     /* A plan that does not fit is told, too, and then refused. */
@@ -56,6 +58,7 @@ static stint_status plan_run(sti_cli_call *call)
     st = st == STINT_OK ? told : st;
 out:
     sti_svm_finish(&t);
+    sti_comm_destroy(t.comm);
     return st;
 }
 
@@ -65,10 +68,9 @@ const sti_cli_command sti_cmd_svm_plan = {
     .operands = "DATA",
     .example = "stint svm plan glyphs.libsvm --memory 200M",
     .about = "Reads the data, trains nothing. The options are those of `stint svm "
-             "train`.",
+             "train`. With --net-ranks N: what rank 0 of N takes.",
     .min_operands = 1,
     .max_operands = 1,
-    .absent = sti_svm_absent,
     STI_CLI_ARGS(plan_rows, sti_svm_args),
     .run = plan_run,
 };

@@ -9,37 +9,11 @@
 #include "base/team.h"
 #include "base/units.h"
 #include "cli/cli_svm.h"
-#include "net/net.h"
 #include "svm/svm_names.h"
 #include "svm/svm_platt.h"
 #include "svm/svm_report.h"
 
-typedef struct train_args {
-    sti_svm_args svm; /* first, as cli_svm_rows.h wants it */
-    const char *net_root;
-    int64_t net_ranks, net_rank;
-} train_args;
-
-#define TRAIN_ROW(field, kind, standard, words)                                        \
-    .type = (kind), .default_text = (standard), .offset = offsetof(train_args, field), \
-    .flag = true, .help = (words)
-
 static const sti_option train_rows[] = {
-    {.name = "net-root",
-     .unit = "ADDRESS",
-     TRAIN_ROW(net_root, STI_OPTION_TEXT, "",
-               "where processes that share the work meet: HOST:PORT, or @NAME on one "
-               "host")},
-    {.name = "net-ranks",
-     .min = 0,
-     .max = WIRE_RANKS,
-     .unit = "N",
-     TRAIN_ROW(net_ranks, STI_OPTION_INT, "0", "how many meet; 0: as mpirun says")},
-    {.name = "net-rank",
-     .min = 0,
-     .max = WIRE_RANKS - 1,
-     .unit = "R",
-     TRAIN_ROW(net_rank, STI_OPTION_INT, "0", "which of them this is, from 0")},
 #include "cli/cli_svm_rows.h"
 };
 
@@ -96,6 +70,8 @@ static void add_json(const sti_svm_task *t, const outcome *o, sti_text *out)
     sti_json_float(&j, "stored_share", sti_svm_stored_share(&t->plan));
     sti_json_float(&j, "seconds", t->read_s + o->solve_s + o->write_s);
     sti_json_float(&j, "read_s", t->read_s);
+    sti_json_float(&j, "kernel_s",
+                   t->fit.ls ? o->result.least_squares.kernel_seconds : (double)NAN);
     sti_json_float(&j, "solve_s", o->solve_s);
     sti_json_float(&j, "write_s", o->write_s);
     sti_json_int(&j, "planned_peak_bytes", (int64_t)t->plan.account.total_bytes);
@@ -178,10 +154,10 @@ static stint_status train_and_write(sti_svm_task *t, const char *path)
     outcome o = {0};
     stint_status st;
     STI_TRY(train(t, &o));
-    if (t->desc.comm && sti_comm_rank(t->desc.comm) > 0)
+    if (!sti_svm_tells(t))
         goto out; /* rank 0 tells what all of them have */
     const int64_t start = sti_clock_ns();
-    STI_TRY(sti_svm_model_write(&o.model, path, o.sha256));
+    STI_TRY(sti_svm_model_write(&o.model, t->desc.threads, path, o.sha256));
     o.write_s = sti_seconds_since(start);
     sum_up(t, &o);
     STI_TRY(write_report(t, &o));
@@ -212,35 +188,13 @@ static stint_status check_report(const sti_svm_task *t, const char *model)
     return st == STINT_OK ? sti_path_check_file(report) : st;
 }
 
-/* Who works with others does one thing: a training by least squares. */
-static stint_status check_ranks(const sti_svm_task *t, bool together)
-{
-    if (!together || (t->fit.ls && t->folds == 0 && t->args->probability == 0))
-        return STINT_OK;
-    return sti_fail(STINT_E_UNSUPPORTED,
-                    "several processes share a training of ls_svc and ls_svr, without "
-                    "-v and -b 1; -j shares the others among threads");
-}
-
-static stint_status join(const sti_cli_call *call, stint_net **net_out)
-{
-    const train_args *args = call->args;
-    return stint_net_join(&(stint_net_desc){.root = args->net_root,
-                                            .rank = (int)args->net_rank,
-                                            .ranks = (int)args->net_ranks,
-                                            .purpose = call->command->name},
-                          net_out);
-}
-
 /* Read and plan on every rank; one that cannot stops all of them. */
-static stint_status prepare(sti_svm_task *t, stint_net *net)
+static stint_status prepare(sti_svm_task *t)
 {
-    sti_comm *comm = sti_net_comm(net);
-    t->desc.comm = comm;
     stint_status st = sti_svm_read(t);
     if (st == STINT_OK)
         st = sti_svm_make_plan(t);
-    return comm ? sti_comm_agree(comm, st) : st;
+    return sti_svm_agree(t, st);
 }
 
 static stint_status run_task(sti_svm_task *t, stint_net *net)
@@ -248,7 +202,7 @@ static stint_status run_task(sti_svm_task *t, stint_net *net)
     sti_cli_call *call = t->call;
     const char *data = call->operands[0];
     stint_status st;
-    STI_TRY(check_ranks(t, net != NULL));
+    t->comm = sti_net_comm(net);
     /* As svm-train: the data's name without its folder, and .model. */
     const char *path =
         call->operand_count > 1
@@ -260,28 +214,24 @@ static stint_status run_task(sti_svm_task *t, stint_net *net)
         STI_TRY(sti_path_check_file(path));
         STI_TRY(check_report(t, path));
     }
-    if (t->fit.ls && stint_net_rank(net) == 0)
+    if (t->fit.ls && sti_svm_tells(t))
         sti_cli_say(call, "least-squares machine (%s), not svm-train's objective",
                     t->type);
     sti_cli_catch_signals();
-    STI_TRY(prepare(t, net));
+    STI_TRY(prepare(t));
     st = t->folds > 0 ? sti_svm_validate(t) : train_and_write(t, path);
 out:
     sti_svm_finish(t);
     return st;
 }
 
-/* What cannot be done is told before ranks wait for each other. */
 static stint_status train_run(sti_cli_call *call)
 {
-    const train_args *args = call->args;
-    sti_svm_task t = {.call = call, .args = &args->svm};
+    sti_svm_task t = {.call = call, .args = call->args};
     stint_net *net = NULL;
     stint_status st = sti_svm_choose(&t);
     if (st == STINT_OK)
-        st = check_ranks(&t, args->net_ranks > 1);
-    if (st == STINT_OK)
-        st = join(call, &net);
+        st = sti_svm_join(&t, &net);
     return st == STINT_OK ? sti_cli_leave(call, net, run_task(&t, net)) : st;
 }
 
@@ -298,9 +248,6 @@ const sti_cli_command sti_cmd_svm_train = {
              "those of svm-train; ls_svc and ls_svr are solved by conjugate gradients.",
     .min_operands = 1,
     .max_operands = 2,
-    .rows = train_rows,
-    .row_count = sizeof train_rows / sizeof *train_rows,
-    .args_bytes = sizeof(train_args),
-    .common_offset = offsetof(train_args, svm.common),
+    STI_CLI_ARGS(train_rows, sti_svm_args),
     .run = train_run,
 };

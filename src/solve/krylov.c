@@ -55,22 +55,41 @@ static void set_claim(const solver *s, column *c)
     c->claim = s->d->exact ? fmax(0.5 * c->bound, REFINEMENT * sqrt(c->rr)) : c->bound;
 }
 
+/* x, of which q is A x, times what makes (x - A^-1 b).A (x - A^-1 b) least; r = b - A x
+ * of that. */
+static void take_start(int64_t n, const double *b, const double *q, double *x,
+                       double *r)
+{
+    const double curve = dot(n, x, q), factor = dot(n, x, b) / curve;
+    const double by = curve > 0 && isfinite(factor) ? factor : 0;
+    for (int64_t i = 0; i < n; i++) {
+        x[i] *= by;
+        r[i] = fma(-by, q[i], b[i]);
+    }
+}
+
 static void begin_piece(void *arg, int64_t piece, int worker)
 {
     solver *s = arg;
     column *c = &s->columns[piece];
     const int64_t n = s->d->n;
     const double *b = s->b + piece * n;
+    double *x = s->x + piece * n, *r = s->r + piece * n;
     (void)worker;
-    memset(s->x + piece * n, 0, sizeof(double) * (size_t)n);
-    memcpy(s->r + piece * n, b, sizeof(double) * (size_t)n);
-    c->rr = dot(n, b, b);
-    c->norm_b = sqrt(c->rr);
+    c->norm_b = sqrt(dot(n, b, b));
     c->bound = s->d->tolerance * c->norm_b;
     c->last_true = INFINITY;
-    c->done = c->rr == 0;
+    c->done = c->norm_b == 0;
     c->begins = true;
+    if (s->d->warm && !c->done) {
+        take_start(n, b, s->q + piece * n, x, r);
+    } else {
+        memset(x, 0, sizeof(double) * (size_t)n);
+        memcpy(r, b, sizeof(double) * (size_t)n);
+    }
+    c->rr = dot(n, r, r);
     set_claim(s, c);
+    c->claims = !c->done && sqrt(c->rr) <= c->bound;
 }
 
 static void step_piece(void *arg, int64_t piece, int worker)
@@ -266,9 +285,24 @@ static stint_status give_up(solver *s, int64_t iteration, sti_krylov_result *res
                     iteration, reached, sti_float_text(s->d->tolerance));
 }
 
+/* Residuals of where the columns start. */
+static stint_status begin(solver *s)
+{
+    stint_status st = STINT_OK;
+    if (s->d->warm) {
+        gather(s, is_open);
+        st = multiply(s, s->d->product, s->x);
+    }
+    if (st == STINT_OK)
+        sti_team_run(s->team, s->d->columns, begin_piece, s);
+    return st;
+}
+
 static stint_status iterate(solver *s, sti_krylov_result *result)
 {
-    sti_team_run(s->team, s->d->columns, begin_piece, s);
+    const stint_status begun = begin(s);
+    if (begun != STINT_OK)
+        return begun;
     for (int64_t iteration = 0;; iteration++) {
         stint_status st = check_claims(s);
         if (st != STINT_OK)
@@ -298,11 +332,10 @@ size_t sti_krylov_bytes(int64_t n, int64_t columns, bool preconditioned)
 }
 
 stint_status sti_krylov_solve(const sti_team *team, const sti_krylov_desc *desc,
-                              const double *b, double *x_out,
-                              sti_krylov_result *result_out)
+                              const double *b, double *x, sti_krylov_result *result_out)
 {
     const int64_t values = desc->columns * desc->n;
-    solver s = {.d = desc, .team = team, .b = b, .x = x_out};
+    solver s = {.d = desc, .team = team, .b = b, .x = x};
     s.r = sti_alloc_array(values, sizeof *s.r, "krylov.residual");
     s.p = sti_alloc_array(values, sizeof *s.p, "krylov.direction");
     s.q = sti_alloc_array(values, sizeof *s.q, "krylov.product");

@@ -3,9 +3,11 @@
  * preconditioner that is known likewise.
  *
  * Every column has its own coefficients and its own end, and a column that is done
- * takes part no more, so its bits do not depend on the others beside it. Start is 0. A
- * column is done when ||b - A x|| <= tolerance ||b|| by a residual computed anew from
- * x; where the one carried along only claims so, the column begins again from x. */
+ * takes part no more, so its bits do not depend on the others beside it. Start is 0, or
+ * a vector that is given, times the factor that brings it nearest to the solution in
+ * the norm of A, so that no start is worse than 0. A column is done when ||b - A x|| <=
+ * tolerance ||b|| by a residual computed anew from x; where the one carried along only
+ * claims so, the column begins again from x. */
 #ifndef STI_SOLVE_KRYLOV_H
 #define STI_SOLVE_KRYLOV_H
 
@@ -37,6 +39,7 @@ typedef struct sti_krylov_desc {
     /* y[c] = M^-1 x[c], M symmetric, positive definite and near A; or NULL: none */
     sti_krylov_product_fn *precondition;
     void *precondition_arg;
+    bool warm;                        /* x holds where every column starts */
     sti_krylov_progress_fn *progress; /* or NULL */
     void *progress_user;
 } sti_krylov_desc;
@@ -49,11 +52,11 @@ typedef struct sti_krylov_result {
 /* Bytes that a solution takes beside b and x. */
 size_t sti_krylov_bytes(int64_t n, int64_t columns, bool preconditioned);
 
-/* b and x_out [columns, n], the latter zeroed here. *result_out is set also where the
+/* b and x [columns, n]; x is read only if warm. *result_out is set also where the
  * status is STINT_E_FAILED: not done in so many iterations, as near as rounding lets
  * it come, or p.A p <= 0, which says that A is not positive definite. */
 stint_status sti_krylov_solve(const sti_team *team, const sti_krylov_desc *desc,
-                              const double *b, double *x_out,
+                              const double *b, double *x,
                               sti_krylov_result *result_out);
 
 #endif

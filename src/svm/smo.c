@@ -478,7 +478,9 @@ stint_status sti_smo_solve(sti_smo *s, const sti_smo_problem *p, double *alpha,
         r.iterations += s->done;
         if (progress)
             progress(user, r.iterations, r.gap);
-        st = sti_stop_asked();
+        st = sti_smo_rows_status(s->rows);
+        if (st == STINT_OK)
+            st = sti_stop_asked();
     }
     conclude(s, &r);
     if (!isfinite(r.objective) || !isfinite(r.rho) || !is_finite(s)) {

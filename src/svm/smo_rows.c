@@ -4,6 +4,7 @@
 
 #include "base/memory.h"
 #include "kernel/pair/pair.h"
+#include "net/shard_tree.h"
 #include "svm/svm_rows.h"
 
 enum { TILE = STI_GRAM_TILE };
@@ -22,11 +23,11 @@ struct sti_smo_rows {
     const sti_gram_function *function;
     int64_t most, n; /* points at most; of this problem */
     sti_row_range range[2];
-    bench *benches;     /* [threads] */
-    sti_svm_rows upper; /* the rows that are made */
-    int32_t *column;    /* [columns] points */
-    int64_t columns;
-    int32_t *place; /* [n] of a point among the columns, or -1 */
+    bench *benches;            /* [threads] */
+    sti_svm_rows upper;        /* the rows that are made */
+    int32_t *column;           /* [columns] points */
+    int64_t columns, from, to; /* of them; those that this rank makes */
+    int32_t *place;            /* [n] of a point among the columns, or -1 */
     /* rows that are kept */
     float *store;
     int64_t store_floats, slots, used; /* rows of `columns` floats */
@@ -43,6 +44,10 @@ struct sti_smo_rows {
     int64_t side_count, stride; /* of sti_smo_rows_block */
     const int32_t *side_point;
     float *block;
+    /* ranks that share the sums, or NULL */
+    sti_comm *comm;
+    double *travelling; /* [most] sums on their way between them */
+    stint_status status;
 };
 
 /* ---- life ---- */
@@ -116,7 +121,22 @@ void sti_smo_rows_destroy(sti_smo_rows *r)
     sti_free(r->slot_of);
     sti_free(r->point_of);
     sti_free(r->stamp);
+    sti_free(r->travelling);
     sti_free(r);
+}
+
+stint_status sti_smo_rows_share(sti_smo_rows *r, sti_comm *comm)
+{
+    r->travelling = sti_alloc_array(r->most, sizeof *r->travelling, "svm.sums");
+    if (!r->travelling)
+        return STINT_E_MEMORY;
+    r->comm = comm;
+    return STINT_OK;
+}
+
+stint_status sti_smo_rows_status(const sti_smo_rows *r)
+{
+    return r->status;
 }
 
 /* ---- columns ---- */
@@ -126,6 +146,29 @@ static int64_t slots_of(const sti_smo_rows *r)
 {
     const int64_t slots = r->columns > 0 ? r->store_floats / r->columns : 0;
     return slots < r->n ? slots : r->n;
+}
+
+/* The columns of a rank's part of the points, which it has for good: they ascend, and
+ * what shrinking leaves of a row that is kept stays where it is. */
+static void columns_of_rank(const sti_smo_rows *r, int rank, int64_t *from_out,
+                            int64_t *to_out)
+{
+    const sti_shard_range all = {0, r->n};
+    const sti_shard_range own =
+        r->comm ? sti_shard_part(all, sti_comm_size(r->comm), rank) : all;
+    int64_t from = 0;
+    while (from < r->columns && r->column[from] < own.first)
+        from++;
+    int64_t to = from;
+    while (to < r->columns && r->column[to] < own.first + own.count)
+        to++;
+    *from_out = from;
+    *to_out = to;
+}
+
+static void find_own_columns(sti_smo_rows *r)
+{
+    columns_of_rank(r, r->comm ? sti_comm_rank(r->comm) : 0, &r->from, &r->to);
 }
 
 static void forget(sti_smo_rows *r)
@@ -144,6 +187,7 @@ void sti_smo_rows_select(sti_smo_rows *r, const sti_row_range range[2])
         r->column[i] = r->place[i] = (int32_t)i;
     forget(r);
     r->slots = slots_of(r);
+    find_own_columns(r);
 }
 
 void sti_smo_rows_columns(sti_smo_rows *r, int64_t count, const int32_t *point)
@@ -165,6 +209,7 @@ void sti_smo_rows_columns(sti_smo_rows *r, int64_t count, const int32_t *point)
     r->columns = count;
     r->slots = slots_of(r);
     r->hand = 0;
+    find_own_columns(r);
 }
 
 /* Row of the table of a point. */
@@ -222,12 +267,19 @@ static int64_t take_slot(sti_smo_rows *r)
     return -1;
 }
 
-/* Which rows of the block have to be made. */
+/* Where row t of a call is kept, or -1. A block wants columns that, among ranks, others
+ * may have; it is made anew by all. */
+static int32_t kept_slot(const sti_smo_rows *r, int64_t t, bool sum)
+{
+    return r->comm && !sum ? -1 : r->slot_of[r->point[t]];
+}
+
+/* Which rows have to be made, of a sum, whose rows are kept, or of a block. */
 static void find_made(sti_smo_rows *r, bool keep)
 {
     r->made = 0;
     for (int64_t t = 0; t < r->count; t++)
-        if (r->slot_of[r->point[t]] < 0)
+        if (kept_slot(r, t, keep) < 0)
             r->made_row[r->made++] = (int32_t)t;
     for (int64_t i = 0; keep && i < r->made; i++) {
         const int32_t p = r->point[r->made_row[i]];
@@ -281,8 +333,8 @@ static void sum_piece(void *arg, int64_t piece, int worker)
     const block_call *c = arg;
     sti_smo_rows *r = c->r;
     bench *b = &r->benches[worker];
-    const int64_t at = piece * TILE;
-    const int64_t width = r->columns - at < TILE ? r->columns - at : TILE;
+    const int64_t at = r->from + piece * TILE;
+    const int64_t width = r->to - at < TILE ? r->to - at : TILE;
     const int32_t *column = r->column + at;
     const float *row[TILE];
     double sum[TILE];
@@ -305,6 +357,24 @@ static void sum_piece(void *arg, int64_t piece, int worker)
         r->out[column[j]] = sum[j];
 }
 
+/* Every rank's sums to all. */
+static stint_status pass_sums(sti_smo_rows *r)
+{
+    for (int rank = 0; rank < sti_comm_size(r->comm); rank++) {
+        int64_t from, to;
+        columns_of_rank(r, rank, &from, &to);
+        for (int64_t j = from; j < to; j++)
+            r->travelling[j - from] = r->out[r->column[j]];
+        const stint_status st = sti_comm_broadcast(
+            r->comm, rank, r->travelling, sizeof(double) * (size_t)(to - from));
+        if (st != STINT_OK)
+            return st;
+        for (int64_t j = from; j < to; j++)
+            r->out[r->column[j]] = r->travelling[j - from];
+    }
+    return STINT_OK;
+}
+
 void sti_smo_rows_sum(sti_smo_rows *r, int64_t count, const int32_t *point,
                       const double *factor, double *out)
 {
@@ -323,8 +393,10 @@ void sti_smo_rows_sum(sti_smo_rows *r, int64_t count, const int32_t *point,
         r->count = count - t < TILE ? count - t : TILE;
         find_made(r, true);
         c.upper = r->made > 0 ? upper_of(r, &c.upper_begin) : NULL;
-        sti_team_take(r->team, (r->columns + TILE - 1) / TILE, sum_piece, &c);
+        sti_team_take(r->team, (r->to - r->from + TILE - 1) / TILE, sum_piece, &c);
     }
+    if (r->comm && r->status == STINT_OK)
+        r->status = pass_sums(r);
 }
 
 /* ---- blocks ---- */
@@ -342,7 +414,7 @@ static void block_piece(void *arg, int64_t piece, int worker)
         round_row(b->tile + i * TILE, width,
                   r->block + r->made_row[i] * r->stride + at);
     for (int64_t t = 0; t < r->count; t++) {
-        const int32_t slot = r->slot_of[r->point[t]];
+        const int32_t slot = kept_slot(r, t, false);
         float *to = r->block + t * r->stride + at;
         for (int64_t j = 0; slot >= 0 && j < width; j++)
             to[j] = r->store[slot * r->columns + r->place[side[j]]];

@@ -8,6 +8,7 @@
 
 #include "base/team.h"
 #include "kernel/gram/gram.h"
+#include "net/comm.h"
 #include "stint/status.h"
 #include "svm/kernel_store.h"
 
@@ -22,6 +23,12 @@ stint_status sti_smo_rows_create(const sti_team *team, const sti_gram_rows *rows
                                  const sti_gram_function *function, int64_t n,
                                  size_t kept_bytes, sti_smo_rows **out);
 void sti_smo_rows_destroy(sti_smo_rows *rows); /* NULL is fine */
+
+/* Share sums out among ranks, of which every one calls with the same: each makes and
+ * keeps the columns of its part of the points. STINT_E_MEMORY. */
+stint_status sti_smo_rows_share(sti_smo_rows *rows, sti_comm *comm);
+/* STINT_OK, or why ranks no longer hear of each other: sums are then of no use. */
+stint_status sti_smo_rows_status(const sti_smo_rows *rows);
 
 /* Begin with other points, those of the two ranges one after the other. All of them are
  * columns; no row is kept. */

@@ -66,8 +66,8 @@ void sti_svm_model_fini(sti_svm_model *model); /* also of a zeroed one */
 
 /* LIBSVM's text format, or PLSSVM's of one against the rest. Atomic; numbers in the
  * shortest form that reads back. sha256_out: of the bytes. */
-stint_status sti_svm_model_write(const sti_svm_model *model, const char *path,
-                                 char sha256_out[65]);
+stint_status sti_svm_model_write(const sti_svm_model *model, int threads,
+                                 const char *path, char sha256_out[65]);
 /* STINT_E_INPUT: what is wrong, with file and line; STINT_E_UNSUPPORTED: a kernel that
  * is not there. */
 stint_status sti_svm_model_read(const char *path, sti_svm_model *model_out);

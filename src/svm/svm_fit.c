@@ -9,6 +9,16 @@ bool sti_svm_fit_classifies(const sti_svm_fit *f)
                  : f->smo.type == STI_SVM_C_SVC || f->smo.type == STI_SVM_NU_SVC;
 }
 
+sti_comm *sti_svm_fit_comm(const sti_svm_fit *f)
+{
+    return f->ls ? f->least_squares.comm : f->smo.comm;
+}
+
+void sti_svm_fit_set_comm(sti_svm_fit *f, sti_comm *comm)
+{
+    f->least_squares.comm = f->smo.comm = comm;
+}
+
 /* The descriptions, made out for a table. */
 static void describe(const sti_svm_fit *f, const sti_table *table, const double *weight,
                      sti_svm_train_desc *ls, sti_smo_desc *smo)

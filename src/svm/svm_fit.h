@@ -27,6 +27,10 @@ typedef struct sti_svm_fit_result {
 
 bool sti_svm_fit_classifies(const sti_svm_fit *fit);
 
+/* Ranks that share a training, or NULL. */
+sti_comm *sti_svm_fit_comm(const sti_svm_fit *fit);
+void sti_svm_fit_set_comm(sti_svm_fit *fit, sti_comm *comm);
+
 /* See sti_svm_plan_training and sti_smo_plan. */
 stint_status sti_svm_fit_plan(const sti_svm_fit *fit, const sti_table *table,
                               sti_svm_plan *plan_out);

@@ -75,6 +75,9 @@ stint_status sti_svm_sample_take(const sti_svm_fit *fit, const sti_table *table,
     sti_svm_fit_set_places(&s->fit, (sti_svm_places){places.shared, s->number});
     s->fit.least_squares.point_weight = s->fit.smo.point_weight = s->weight;
     s->fit.least_squares.progress = s->fit.smo.progress = NULL;
+    s->fit.least_squares.start = NULL;
+    if (count <= STI_GRAM_TILE) /* a tile or less is nothing to share */
+        s->fit.least_squares.threads = s->fit.smo.threads = 1;
     return STINT_OK;
 }
 
@@ -124,9 +127,10 @@ size_t sti_svm_fit_shared_bytes(const sti_svm_fit *fit, const sti_table *table,
 {
     const sti_svm_train_desc *ls = &fit->least_squares;
     const sti_gram_function *f = fit->ls ? &ls->function : &fit->smo.function;
+    const sti_svm_process *process = fit->ls ? &ls->process : &fit->smo.process;
     const size_t asked = fit->ls ? ls->budget_bytes : fit->smo.budget_bytes;
     const size_t cache = fit->ls ? ls->cache_bytes : fit->smo.cache_bytes;
-    const size_t budget = asked > 0 ? asked : sti_svm_standard_budget();
+    const size_t budget = asked > 0 ? asked : sti_svm_process_of(process).budget_bytes;
     if (!sti_svm_shared_can(f, table) || (fit->ls && ls->store == STI_STORE_NONE) ||
         (fit->ls && f->kind == STI_GRAM_LINEAR))
         return 0;
@@ -186,6 +190,55 @@ size_t sti_svm_folds_bytes(const sti_svm_fit *fit, const sti_table *table,
         copies +=
             sti_svm_fit_classifies(fit) ? 2 : 1; /* a pair of classes, its folds */
     return copies * split;
+}
+
+/* ---- where trainings start ---- */
+
+/* Values of a training on all rows; of a part of them there are no more. */
+static int64_t start_values(const sti_svm_fit *fit, const sti_table *table)
+{
+    const bool rest = fit->least_squares.classes_by == STI_SVM_REST;
+    int64_t count[STI_SVM_CLASSES_MOST], classes = 2;
+    if (!fit->ls)
+        return 0;
+    if (sti_svm_fit_classifies(fit) &&
+        sti_svm_count_classes(table, &classes, count) != STINT_OK)
+        return 0; /* the training itself says what is wrong */
+    return sti_svm_start_values(table->x.rows, !rest && classes > 2, classes,
+                                rest ? classes + 1 : 2);
+}
+
+size_t sti_svm_starts_bytes(const sti_svm_fit *fit, const sti_table *table,
+                            int64_t folds)
+{
+    const size_t values = (size_t)start_values(fit, table);
+    return values > 0
+               ? (size_t)folds * (sizeof(sti_svm_start) + values * sizeof(double))
+               : 0;
+}
+
+stint_status sti_svm_starts_create(const sti_svm_fit *fit, const sti_table *table,
+                                   int64_t folds, sti_svm_start **starts_out)
+{
+    const int64_t values = start_values(fit, table);
+    *starts_out = NULL;
+    if (values == 0)
+        return STINT_OK;
+    sti_svm_start *starts =
+        sti_alloc(sti_svm_starts_bytes(fit, table, folds), "svm.starts");
+    if (!starts)
+        return STINT_E_MEMORY;
+    double *x = (double *)(void *)(starts + folds);
+    for (int64_t f = 0; f < folds; f++)
+        starts[f] = (sti_svm_start){.x = x + f * values};
+    *starts_out = starts;
+    return STINT_OK;
+}
+
+void sti_svm_starts_forget(sti_svm_start *starts, int64_t folds)
+{
+    for (int64_t f = 0; starts && f < folds; f++)
+        starts[f].filled = false;
 }
 
 /* ---- folds ---- */
@@ -301,9 +354,16 @@ static stint_status predict_fold(const sti_svm_folds_desc *d,
     return st;
 }
 
+/* Has every fold one rank? */
+static bool deals_folds(const sti_svm_folds_desc *d)
+{
+    return sti_svm_fit_comm(d->fit) && !d->probable;
+}
+
 static stint_status run_fold(const sti_svm_folds_desc *d, const sti_svm_fit *fit,
                              sti_libc_random *random, const int64_t *order,
-                             int64_t begin, int64_t end, double *answer_out)
+                             int64_t begin, int64_t end, sti_svm_start *start,
+                             double *answer_out)
 {
     sti_svm_sample train, test;
     sti_svm_model model = {0};
@@ -311,6 +371,9 @@ static stint_status run_fold(const sti_svm_folds_desc *d, const sti_svm_fit *fit
     stint_status st = sti_svm_split(fit, d->table, order, begin, end, &train, &test);
     if (st != STINT_OK)
         return st;
+    train.fit.least_squares.start = start;
+    if (deals_folds(d))
+        sti_svm_fit_set_comm(&train.fit, NULL);
     STI_TRY(sti_svm_sample_plan(&train, &plan));
     STI_TRY(d->probable
                 ? d->probable(&train.fit, &train.table, &plan, d->threads, random,
@@ -321,6 +384,46 @@ out:
     sti_svm_model_fini(&model);
     sti_svm_sample_fini(&train);
     sti_svm_sample_fini(&test);
+    return st;
+}
+
+/* This rank's folds, or all. */
+static stint_status run_folds(const sti_svm_folds_desc *d, const sti_svm_fit *fit,
+                              sti_libc_random *random, const int64_t *order,
+                              const int64_t *begin, double *answer_out)
+{
+    const sti_comm *comm = deals_folds(d) ? sti_svm_fit_comm(d->fit) : NULL;
+    const int64_t step = comm ? sti_comm_size(comm) : 1;
+    stint_status st = STINT_OK;
+    for (int64_t f = comm ? sti_comm_rank(comm) : 0; f < d->folds && st == STINT_OK;
+         f += step) {
+        if (d->told)
+            d->told(d->user, f, d->folds);
+        st = run_fold(d, fit, random, order, begin[f], begin[f + 1],
+                      d->starts ? &d->starts[f] : NULL, answer_out);
+        if (st == STINT_E_INPUT || st == STINT_E_FAILED)
+            st = sti_fail_context(st, "fold %d of %d", (int)f + 1, (int)d->folds);
+    }
+    return st;
+}
+
+/* The answers of every fold from the rank that has them. */
+static stint_status pass_answers(const sti_svm_folds_desc *d, const int64_t *order,
+                                 const int64_t *begin, double *answer)
+{
+    sti_comm *comm = sti_svm_fit_comm(d->fit);
+    double *passed = sti_alloc_array(d->table->x.rows, sizeof *passed, "svm.passed");
+    stint_status st = sti_comm_agree(comm, passed ? STINT_OK : STINT_E_MEMORY);
+    for (int64_t f = 0; f < d->folds && st == STINT_OK; f++) {
+        const int64_t count = begin[f + 1] - begin[f], *row = order + begin[f];
+        for (int64_t i = 0; i < count; i++)
+            passed[i] = answer[row[i]];
+        st = sti_comm_broadcast(comm, (int)(f % sti_comm_size(comm)), passed,
+                                sizeof *passed * (size_t)count);
+        for (int64_t i = 0; i < count; i++)
+            answer[row[i]] = passed[i];
+    }
+    sti_free(passed);
     return st;
 }
 
@@ -339,13 +442,17 @@ stint_status sti_svm_cross_validate(const sti_svm_folds_desc *d,
         st = sti_svm_fit_share(&fit, d->table, order, d->threads, d->shared);
     if (d->shared && *d->shared)
         sti_svm_fit_set_places(&fit, sti_svm_shared_places(*d->shared));
-    for (int64_t f = 0; f < d->folds && st == STINT_OK; f++) {
-        if (d->told)
-            d->told(d->user, f, d->folds);
-        st = run_fold(d, &fit, random, order, begin[f], begin[f + 1], answer_out);
-        if (st == STINT_E_INPUT || st == STINT_E_FAILED)
-            st = sti_fail_context(st, "fold %d of %d", (int)f + 1, (int)d->folds);
+    if (deals_folds(d))
+        st = sti_comm_agree(sti_svm_fit_comm(d->fit), st);
+    if (st == STINT_OK)
+        st = run_folds(d, &fit, random, order, begin, answer_out);
+    if (deals_folds(d)) {
+        st = sti_comm_agree(sti_svm_fit_comm(d->fit), st);
+        if (st == STINT_OK)
+            st = pass_answers(d, order, begin, answer_out);
     }
+    if (st != STINT_OK)
+        sti_svm_starts_forget(d->starts, d->folds);
     sti_free(order);
     sti_free(begin);
     return st;

@@ -55,7 +55,21 @@ typedef struct sti_svm_folds_desc {
      * the fit's shared_bytes allow it, and left there for another call with the same
      * rows and kernel, and a random of the same state; who calls destroys it. */
     sti_svm_shared **shared;
+    /* Where the training of every fold starts, [folds], kept for another call with the
+     * same rows, kernel and folds and another C; all are empty again where a fold was
+     * not solved. NULL: at 0. */
+    sti_svm_start *starts;
 } sti_svm_folds_desc;
+
+/* Starts of trainings on all folds but one, all empty: *starts_out is NULL where
+ * machines of this type take none. One block, which who called frees. */
+stint_status sti_svm_starts_create(const sti_svm_fit *fit, const sti_table *table,
+                                   int64_t folds, sti_svm_start **starts_out);
+/* Bytes of them. */
+size_t sti_svm_starts_bytes(const sti_svm_fit *fit, const sti_table *table,
+                            int64_t folds);
+/* They are empty again. NULL is fine. */
+void sti_svm_starts_forget(sti_svm_start *starts, int64_t folds);
 
 /* The places that a fit's trainings have. */
 sti_svm_places sti_svm_fit_places(const sti_svm_fit *fit);
@@ -69,8 +83,9 @@ stint_status sti_svm_fit_share(const sti_svm_fit *fit, const sti_table *table,
                                const int64_t *order, int threads,
                                sti_svm_shared **shared_out);
 
-/* Train on all folds but one and predict that one. answer_out [rows]: of a class its
- * label, else the value (one_class: +1 or -1). */
+/* Train on all folds but one and predict that one. Ranks of the fit share out folds, a
+ * fold each in turn, or, where `probable` draws numbers on the way, what is in a fold.
+ * answer_out [rows]: of a class its label, else the value (one_class: +1 or -1). */
 stint_status sti_svm_cross_validate(const sti_svm_folds_desc *desc,
                                     sti_libc_random *random, double *answer_out);
 

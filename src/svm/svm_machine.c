@@ -135,6 +135,7 @@ stint_status sti_svm_machine_solve(sti_svm_machine *m, const sti_kernel_ranges *
         .exact = m->single ? sti_kernel_product_run_exact : NULL,
         .precondition = preconditioned ? sti_low_rank_apply : NULL,
         .precondition_arg = m->low_rank,
+        .warm = goal->warm,
         .progress = goal->progress,
         .progress_user = goal->progress_user};
     return sti_krylov_solve(&m->team, &desc, m->b, m->x, result_out);

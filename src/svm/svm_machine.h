@@ -20,7 +20,7 @@ typedef struct sti_svm_machine {
     sti_team team;
     bool single;   /* tiles in float: solutions are refined */
     double *ridge; /* [n] D, filled before solving */
-    double *b, *x; /* [columns, n] right-hand sides, likewise, and solutions */
+    double *b, *x; /* [columns, n] right-hand sides, likewise; starts and solutions */
     struct sti_kernel_product *product;
     struct sti_linear_product *linear; /* in place of the product */
     struct sti_kernel_columns *columns;
@@ -48,6 +48,7 @@ typedef struct sti_svm_machine_goal {
     double tolerance;
     int64_t iterations;
     int64_t rank; /* of the preconditioner for these rows, at most that of the size */
+    bool warm;    /* x holds where the solution starts */
     sti_krylov_progress_fn *progress; /* or NULL */
     void *progress_user;
 } sti_svm_machine_goal;

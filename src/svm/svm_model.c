@@ -9,9 +9,8 @@
 #include "base/text.h"
 
 #include "svm/svm_names.h"
+#include "svm/svm_points.h"
 #include "svm/svm_train.h"
-
-#define CHUNK_BYTES ((size_t)1 << 16)
 
 const char *const sti_svm_type_names[STI_SVM_TYPES] = {"c_svc", "nu_svc", "one_class",
                                                        "epsilon_svr", "nu_svr"};
@@ -67,78 +66,58 @@ size_t sti_svm_model_bytes(const sti_svm_model *m)
            (m->order ? rows * sizeof *m->order : 0);
 }
 
-/* Numbers written before, by a few bits of them: values come again and again in data
- * (pixels, zeros and ones), and their shortest text takes long to find. */
-enum { MEMO_BITS = 10 };
-typedef struct memo {
-    uint64_t bits;
-    char text[STI_NUMBER_BYTES]; /* empty: nothing yet */
-} memo;
-
 /* Text on its way into a file, and the hash of what went. */
 typedef struct output {
     sti_writer *writer;
-    sti_text text;
     sti_sha256 hash;
-    memo *memo; /* [1 << MEMO_BITS] */
 } output;
 
-static stint_status flush(output *o, size_t from)
+static stint_status take_text(void *user, const char *text, size_t bytes)
 {
-    if (o->text.failed)
-        return STINT_E_MEMORY;
-    if (o->text.length < from)
-        return STINT_OK;
-    sti_sha256_add(&o->hash, o->text.data, o->text.length);
-    const stint_status st = sti_writer_add(o->writer, o->text.data, o->text.length);
-    o->text.length = 0;
-    return st;
+    output *o = user;
+    sti_sha256_add(&o->hash, text, bytes);
+    return sti_writer_add(o->writer, text, bytes);
 }
 
-static void add_number(output *o, const char *before, double value)
+static void add_number(sti_text *out, const char *before, double value)
 {
-    uint64_t bits;
-    memcpy(&bits, &value, sizeof bits);
-    memo *m = &o->memo[bits * UINT64_C(0x9e3779b97f4a7c15) >> (64 - MEMO_BITS)];
-    if (m->bits != bits || !m->text[0]) {
-        (void)sti_number_text(value, m->text);
-        m->bits = bits;
-    }
-    sti_text_add(&o->text, before);
-    sti_text_add(&o->text, m->text);
+    char text[STI_NUMBER_BYTES];
+    sti_text_add(out, before);
+    sti_text_add(out, sti_number_text(value, text));
 }
 
-static void add_numbers(output *o, const char *key, const double *value, int64_t count)
+static void add_numbers(sti_text *o, const char *key, const double *value,
+                        int64_t count)
 {
     if (!value)
         return;
-    sti_text_add(&o->text, key);
+    sti_text_add(o, key);
     for (int64_t i = 0; i < count; i++)
         add_number(o, " ", value[i]);
 }
 
-static void add_head(output *o, const sti_svm_model *m)
+static void add_head(sti_text *o, const sti_svm_model *m)
 {
     const sti_gram_function *f = &m->function;
-    sti_text_printf(&o->text, "svm_type %s\nkernel_type %s\n",
-                    sti_svm_type_names[m->type], sti_svm_kernel_names[f->kind]);
+    sti_text_printf(o, "svm_type %s\nkernel_type %s\n", sti_svm_type_names[m->type],
+                    sti_svm_kernel_names[f->kind]);
     if (f->kind == STI_GRAM_POLYNOMIAL)
-        sti_text_printf(&o->text, "degree %" PRId64 "\n", f->degree);
+        sti_text_printf(o, "degree %" PRId64 "\n", f->degree);
     const bool has_gamma =
         f->kind != STI_GRAM_LINEAR && f->kind != STI_GRAM_PRECOMPUTED;
     if (has_gamma)
         add_number(o, "gamma ", f->gamma);
     if (f->kind == STI_GRAM_POLYNOMIAL || f->kind == STI_GRAM_SIGMOID)
         add_number(o, "\ncoef0 ", f->coef0);
-    sti_text_printf(&o->text, "%snr_class %" PRId64 "\ntotal_sv %" PRId64 "\nrho",
+    sti_text_printf(o, "%snr_class %" PRId64 "\ntotal_sv %" PRId64 "\nrho",
                     has_gamma ? "\n" : "", m->classes, m->x.rows);
     for (int64_t i = 0; i < m->rho_count; i++)
         add_number(o, " ", m->rho[i]);
     if (m->label) {
-        sti_text_add(&o->text, "\nlabel");
+        sti_text_add(o, "\nlabel");
         for (int64_t c = 0; c < m->classes; c++)
             if (m->names)
-                sti_text_printf(&o->text, " %s", m->names[(int64_t)m->label[c]]);
+                sti_text_printf(o, " %s", m->names[(int64_t)m->label[c]]);
             else
                 add_number(o, " ", m->label[c]);
     }
@@ -146,52 +125,28 @@ static void add_head(output *o, const sti_svm_model *m)
     add_numbers(o, "\nprobB", m->prob_b, m->rho_count);
     add_numbers(o, "\nprob_density_marks", m->marks, STI_SVM_MARKS);
     if (m->label) {
-        sti_text_add(&o->text, "\nnr_sv");
+        sti_text_add(o, "\nnr_sv");
         for (int64_t c = 0; c < m->classes; c++)
-            sti_text_printf(&o->text, " %" PRId64, m->class_count[c]);
+            sti_text_printf(o, " %" PRId64, m->class_count[c]);
     }
-    sti_text_add(&o->text, "\nSV\n");
+    sti_text_add(o, "\nSV\n");
 }
 
-static stint_status add_points(output *o, const sti_svm_model *m)
-{
-    const sti_csr *x = &m->x;
-    stint_status st = STINT_OK;
-    for (int64_t i = 0; i < x->rows && st == STINT_OK; i++) {
-        const int64_t row = m->order ? m->order[i] : i;
-        for (int64_t c = 0; c < m->coefs; c++)
-            add_number(o, c > 0 ? " " : "", m->coef[c * x->rows + i]);
-        /* A point of a precomputed kernel is asked for its number alone. */
-        const int64_t end = m->function.kind == STI_GRAM_PRECOMPUTED
-                                ? x->start[row] + 1
-                                : x->start[row + 1];
-        for (int64_t e = x->start[row]; e < end; e++) {
-            sti_text_printf(&o->text, " %" PRId32, x->column[e]);
-            add_number(o, ":", x->value[e]);
-        }
-        sti_text_add(&o->text, " \n"); /* as LIBSVM's readers and writers have it */
-        st = flush(o, CHUNK_BYTES);
-    }
-    return st;
-}
-
-stint_status sti_svm_model_write(const sti_svm_model *model, const char *path,
-                                 char sha256_out[65])
+stint_status sti_svm_model_write(const sti_svm_model *model, int threads,
+                                 const char *path, char sha256_out[65])
 {
     output o = {0};
-    o.memo = sti_alloc_array(1 << MEMO_BITS, sizeof *o.memo, "svm.memo");
-    stint_status st = o.memo ? sti_writer_open(path, &o.writer) : STINT_E_MEMORY;
-    if (st != STINT_OK) {
-        sti_free(o.memo);
+    sti_text head = {0};
+    const sti_team team = {threads};
+    stint_status st = sti_writer_open(path, &o.writer);
+    if (st != STINT_OK)
         return st;
-    }
     sti_sha256_init(&o.hash);
-    add_head(&o, model);
-    st = add_points(&o, model);
-    if (st == STINT_OK)
-        st = flush(&o, 0);
-    sti_text_fini(&o.text);
-    sti_free(o.memo);
+    add_head(&head, model);
+    STI_TRY(head.failed ? STINT_E_MEMORY : take_text(&o, head.data, head.length));
+    st = sti_svm_points_write(model, &team, take_text, &o);
+out:
+    sti_text_fini(&head);
     if (st != STINT_OK) {
         sti_writer_abort(o.writer);
         return st;

@@ -169,9 +169,7 @@ static void add_parts(const sti_svm_train_desc *d, sti_svm_plan *plan, keeping k
                         d->beside_bytes);
     sti_account_raise(a, "reading", "the text of the file beside the table",
                       d->table->peak_bytes);
-    const sti_account_process process = {.libraries = sti_svm_libraries,
-                                         .apart_bytes = sti_alloc_now_bytes()};
-    sti_account_add_process(a, &process, d->threads);
+    sti_account_add_measured(a, plan->process.bytes, d->threads);
 }
 
 size_t sti_svm_account_taken(const sti_account *a)
@@ -179,12 +177,18 @@ size_t sti_svm_account_taken(const sti_account *a)
     return a->total_bytes - sti_account_bytes(a, "reading");
 }
 
-/* What the kernel matrix may take where nobody said. */
-size_t sti_svm_standard_budget(void)
+sti_svm_process sti_svm_process_look(void)
 {
+    const sti_account_process process = {.libraries = sti_svm_libraries,
+                                         .apart_bytes = sti_alloc_now_bytes()};
     sti_memory_limit limit;
     sti_memory_limit_read("", &limit);
-    return limit.bytes / 2;
+    return (sti_svm_process){sti_account_process_bytes(&process), limit.bytes / 2};
+}
+
+sti_svm_process sti_svm_process_of(const sti_svm_process *known)
+{
+    return known->bytes > 0 ? *known : sti_svm_process_look();
 }
 
 /* Values that what a budget leaves has room for, with the reserve's share of them. */
@@ -248,8 +252,9 @@ stint_status sti_svm_plan_training(const sti_svm_train_desc *d, sti_svm_plan *pl
     if (st != STINT_OK)
         return st;
     plan->rank = sti_svm_plan_rank(d, plan, plan->largest);
+    plan->process = sti_svm_process_of(&d->process);
     const keeping keep = choose_keeping(
-        d, plan, d->budget_bytes ? d->budget_bytes : sti_svm_standard_budget());
+        d, plan, d->budget_bytes ? d->budget_bytes : plan->process.budget_bytes);
     add_parts(d, plan, d->store == STI_STORE_ALL ? keep : (keeping){1, 0, 0});
     plan->smallest_bytes = plan->account.total_bytes;
     plan->taken_bytes = sti_svm_account_taken(&plan->account);

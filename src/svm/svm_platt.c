@@ -136,7 +136,7 @@ static bool one_sign(const sti_table *train, double *sign_out)
 }
 
 static stint_status decide_fold(const sti_svm_sample *pair, const int64_t *order,
-                                int64_t fold, int threads, double *value, double *sign)
+                                int64_t fold, int threads, double *value)
 {
     const int64_t rows = pair->table.x.rows;
     const int64_t begin = fold * rows / FOLDS, end = (fold + 1) * rows / FOLDS;
@@ -146,8 +146,6 @@ static stint_status decide_fold(const sti_svm_sample *pair, const int64_t *order
         sti_svm_split(&pair->fit, &pair->table, order, begin, end, &train, &test);
     if (st != STINT_OK)
         return st;
-    for (int64_t i = begin; i < end; i++)
-        sign[i] = pair->table.y[order[i]];
     if (one_sign(&train.table, &only))
         for (int64_t i = begin; i < end; i++)
             value[i] = only;
@@ -158,8 +156,32 @@ static stint_status decide_fold(const sti_svm_sample *pair, const int64_t *order
     return st;
 }
 
-/* Two classes as rows of +1 and -1, numbers. */
-static stint_status fit_pair(const sti_svm_sample *pair, int threads,
+/* This rank's folds, each in its turn, and those of the others from them; without ranks
+ * all. */
+static stint_status decide_folds(const sti_svm_sample *pair, sti_comm *comm,
+                                 const int64_t *order, int threads, double *value,
+                                 double *sign)
+{
+    const int64_t rows = pair->table.x.rows;
+    const int step = comm ? sti_comm_size(comm) : 1;
+    stint_status st = STINT_OK;
+    for (int64_t i = 0; i < rows; i++)
+        sign[i] = pair->table.y[order[i]];
+    for (int f = comm ? sti_comm_rank(comm) : 0; f < FOLDS && st == STINT_OK; f += step)
+        st = decide_fold(pair, order, f, threads, value);
+    if (!comm)
+        return st;
+    st = sti_comm_agree(comm, st);
+    for (int f = 0; f < FOLDS && st == STINT_OK; f++) {
+        const int64_t begin = f * rows / FOLDS, end = (f + 1) * rows / FOLDS;
+        st = sti_comm_broadcast(comm, f % step, value + begin,
+                                sizeof *value * (size_t)(end - begin));
+    }
+    return st;
+}
+
+/* Two classes as rows of +1 and -1, numbers. comm: ranks that share the folds. */
+static stint_status fit_pair(const sti_svm_sample *pair, sti_comm *comm, int threads,
                              sti_libc_random *random, double *a_out, double *b_out)
 {
     const int64_t rows = pair->table.x.rows;
@@ -169,8 +191,8 @@ static stint_status fit_pair(const sti_svm_sample *pair, int threads,
     stint_status st = order && value && sign ? STINT_OK : STINT_E_MEMORY;
     if (st == STINT_OK)
         sti_svm_shuffle(rows, random, order);
-    for (int64_t f = 0; f < FOLDS && st == STINT_OK; f++)
-        st = decide_fold(pair, order, f, threads, value, sign);
+    if (st == STINT_OK)
+        st = decide_folds(pair, comm, order, threads, value, sign);
     if (st == STINT_OK)
         st = fit_sigmoid(rows, value, sign, a_out, b_out);
     sti_free(order);
@@ -222,9 +244,38 @@ static stint_status fit_classes_pair(const class_list *c, int64_t a, int64_t b,
     pair.fit.least_squares.c = pair.fit.smo.c = 1;
     pair.fit.weight = weight;
     pair.fit.weight_count = 2;
-    st = fit_pair(&pair, threads, random, a_out, b_out);
+    sti_svm_fit_set_comm(&pair.fit, NULL);
+    st = fit_pair(&pair, c->count > 2 ? NULL : sti_svm_fit_comm(c->fit), threads,
+                  random, a_out, b_out);
     sti_svm_sample_fini(&pair);
     return st;
+}
+
+/* Ranks have a pair each in turn; a single pair's folds are shared out instead. */
+static bool deals_pairs(const class_list *c)
+{
+    return sti_svm_fit_comm(c->fit) && c->count > 2;
+}
+
+static bool has_pair(const class_list *c, int64_t pair)
+{
+    const sti_comm *comm = sti_svm_fit_comm(c->fit);
+    return !deals_pairs(c) || pair % sti_comm_size(comm) == sti_comm_rank(comm);
+}
+
+/* Draw what the shuffle of another rank's pair draws. */
+static void pass_over_pair(const class_list *c, int64_t a, int64_t b,
+                           sti_libc_random *random)
+{
+    for (int64_t i = 0; i < c->table->x.rows; i++)
+        if (c->class_of[i] == a || c->class_of[i] == b)
+            (void)sti_libc_random_next(random);
+}
+
+static stint_status pass_sigmoid(sti_comm *comm, int owner, double *a, double *b)
+{
+    const stint_status st = sti_comm_broadcast(comm, owner, a, sizeof *a);
+    return st == STINT_OK ? sti_comm_broadcast(comm, owner, b, sizeof *b) : st;
 }
 
 static stint_status fit_classes(const sti_svm_fit *fit, const sti_table *table,
@@ -245,7 +296,18 @@ static stint_status fit_classes(const sti_svm_fit *fit, const sti_table *table,
         st = sti_svm_classes_of(table, c->class_of, c->label, &c->count);
     for (int64_t a = 0; a < c->count; a++)
         for (int64_t b = a + 1; b < c->count && st == STINT_OK; b++, at++)
-            st = fit_classes_pair(c, a, b, threads, random, *a_out + at, *b_out + at);
+            if (has_pair(c, at))
+                st = fit_classes_pair(c, a, b, threads, random, *a_out + at,
+                                      *b_out + at);
+            else
+                pass_over_pair(c, a, b, random);
+    if (deals_pairs(c)) {
+        sti_comm *comm = sti_svm_fit_comm(fit);
+        st = sti_comm_agree(comm, st);
+        for (at = 0; at < machines && st == STINT_OK; at++)
+            st = pass_sigmoid(comm, (int)(at % sti_comm_size(comm)), *a_out + at,
+                              *b_out + at);
+    }
     sti_free(c->class_of);
     sti_free(c->row);
     sti_free(c);

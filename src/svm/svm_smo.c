@@ -6,6 +6,7 @@
 
 #include "base/fail.h"
 #include "base/memory.h"
+#include "net/shard_tree.h"
 #include "svm/smo_program.h"
 #include "svm/svm_rows.h"
 
@@ -37,6 +38,8 @@ typedef struct trainer {
     double *mean;
     double *coef;         /* [coefs, points] */
     stint_status *status; /* [machines] */
+    sti_comm *comm;       /* or NULL */
+    sti_shard_range own;  /* this rank's machines */
     int64_t done;
 } trainer;
 
@@ -49,6 +52,12 @@ static bool classifies(sti_svm_type type)
 static bool side_by_side(const sti_svm_plan *plan)
 {
     return plan->machines > 1 && plan->largest <= STI_SMO_SET;
+}
+
+/* Of several machines every rank has some; sums of a single one are shared out. */
+static bool shares_sums(const sti_smo_desc *d, const sti_svm_plan *plan)
+{
+    return d->comm && plan->machines == 1;
 }
 
 /* ---- the plan ---- */
@@ -121,8 +130,9 @@ static void add_parts(const sti_smo_desc *d, sti_svm_plan *plan, int64_t kept)
         a, "blocks", "of rows of the kernel matrix, at work",
         solvers * sti_smo_rows_bytes(&shape, plan->largest, beside ? 1 : d->threads));
     sti_account_add(a, "set", "variables and a working set",
-                    solvers * (sti_smo_bytes(plan->largest, variables) +
-                               (size_t)variables * 5 * sizeof(double)));
+                    (shares_sums(d, plan) ? points * sizeof(double) : 0) +
+                        solvers * (sti_smo_bytes(plan->largest, variables) +
+                                   (size_t)variables * 5 * sizeof(double)));
     sti_account_add(a, "model", "alphas and support vectors, at most",
                     points * (2 * (size_t)plan->columns + 4) * sizeof(double) +
                         (size_t)plan->nonzeros * (sizeof(double) + sizeof(int32_t)));
@@ -135,9 +145,7 @@ static void add_parts(const sti_smo_desc *d, sti_svm_plan *plan, int64_t kept)
                         d->beside_bytes);
     sti_account_raise(a, "reading", "the text of the file beside the table",
                       d->table->peak_bytes);
-    const sti_account_process process = {.libraries = sti_svm_libraries,
-                                         .apart_bytes = sti_alloc_now_bytes()};
-    sti_account_add_process(a, &process, d->threads);
+    sti_account_add_measured(a, plan->process.bytes, d->threads);
 }
 
 stint_status sti_smo_plan(const sti_smo_desc *d, sti_svm_plan *plan)
@@ -147,10 +155,12 @@ stint_status sti_smo_plan(const sti_smo_desc *d, sti_svm_plan *plan)
         return st;
     plan->values =
         sti_smo_variables(d->type, plan->largest) > STI_SMO_SET ? plan->largest : 0;
+    plan->process = sti_svm_process_of(&d->process);
     add_parts(d, plan, 0);
     plan->smallest_bytes = plan->account.total_bytes;
     plan->taken_bytes = sti_svm_account_taken(&plan->account);
-    const size_t budget = d->budget_bytes ? d->budget_bytes : sti_svm_standard_budget();
+    const size_t budget =
+        d->budget_bytes ? d->budget_bytes : plan->process.budget_bytes;
     const size_t each = row_bytes(plan) + row_bytes(plan) / 256;
     size_t room = plan->taken_bytes < budget ? budget - plan->taken_bytes : 0;
     if (d->cache_bytes > 0 && d->cache_bytes < room)
@@ -227,6 +237,8 @@ static void machine_piece(void *arg, int64_t piece, int worker)
 static stint_status refuse(const trainer *t, int64_t machine, stint_status st)
 {
     const sti_smo_machine *m = &t->machine[machine];
+    if (sti_smo_rows_status(t->solver[0].rows) != STINT_OK)
+        return st; /* the words are those of the ranks */
     if (st == STINT_E_USAGE)
         return sti_fail(
             st,
@@ -249,21 +261,73 @@ static stint_status refuse(const trainer *t, int64_t machine, stint_status st)
     return sti_fail(st, "stopped before the machine was solved; no model was written");
 }
 
-static stint_status run_machines(trainer *t)
+/* Machines of a rank: all, but where several are shared out. */
+static sti_shard_range machines_of(const trainer *t, int rank)
 {
-    const int64_t machines = t->plan->machines;
+    const sti_shard_range all = {0, t->plan->machines};
+    return t->comm && t->plan->machines > 1
+               ? sti_shard_part(all, sti_comm_size(t->comm), rank)
+               : all;
+}
+
+static void own_piece(void *arg, int64_t piece, int worker)
+{
+    trainer *t = arg;
+    machine_piece(t, t->own.first + piece, worker);
+}
+
+static stint_status run_own_machines(trainer *t)
+{
     const unsigned mode = sti_float_mode_enter(); /* as in pieces of a team */
+    const int64_t end = t->own.first + t->own.count;
     if (t->solvers > 1)
-        sti_team_take(&t->team, machines, machine_piece, t);
-    int64_t m = 0;
-    for (; m < machines; m++) {
+        sti_team_take(&t->team, t->own.count, own_piece, t);
+    int64_t m = t->own.first;
+    for (; m < end; m++) {
         if (t->solvers == 1)
             machine_piece(t, m, 0);
         if (t->status[m] != STINT_OK)
             break;
     }
     sti_float_mode_leave(mode);
-    return m < machines ? refuse(t, m, t->status[m]) : STINT_OK;
+    return m < end ? refuse(t, m, t->status[m]) : STINT_OK;
+}
+
+/* A pair's alphas, rho and what is told of it, from the rank that has them. */
+static stint_status pass_pair(trainer *t, int owner, int64_t pair)
+{
+    const int64_t n = t->plan->points;
+    int64_t a = 0, left = pair;
+    stint_status st;
+    for (; left >= t->plan->classes - 1 - a; a++)
+        left -= t->plan->classes - 1 - a;
+    const int64_t b = a + 1 + left;
+    STI_TRY(sti_comm_broadcast(t->comm, owner, t->coef + (b - 1) * n + t->begin[a],
+                               sizeof(double) * (size_t)t->count[a]));
+    STI_TRY(sti_comm_broadcast(t->comm, owner, t->coef + a * n + t->begin[b],
+                               sizeof(double) * (size_t)t->count[b]));
+    STI_TRY(sti_comm_broadcast(t->comm, owner, &t->model->rho[pair], sizeof(double)));
+    st = sti_comm_broadcast(t->comm, owner, &t->machine[pair], sizeof *t->machine);
+out:
+    return st;
+}
+
+static stint_status run_machines(trainer *t)
+{
+    t->own = machines_of(t, t->comm ? sti_comm_rank(t->comm) : 0);
+    stint_status st = run_own_machines(t);
+    if (!t->comm)
+        return st;
+    if (st != STINT_OK && t->plan->machines == 1 && st != STINT_E_FAILED)
+        return sti_comm_give_up(t->comm, st); /* others wait for its sums */
+    st = sti_comm_agree(t->comm, st);
+    for (int r = 0; r < sti_comm_size(t->comm); r++) {
+        const sti_shard_range own = machines_of(t, r);
+        for (int64_t i = 0; i < own.count && st == STINT_OK; i++)
+            if (t->plan->machines > 1)
+                st = pass_pair(t, r, own.first + i);
+    }
+    return st;
 }
 
 /* ---- the model ---- */
@@ -382,6 +446,8 @@ static stint_status make_solver(trainer *t, solver *s)
     stint_status st;
     STI_TRY(sti_smo_rows_create(t->inner, &t->rows.rows, &t->d->function, plan->largest,
                                 (size_t)plan->kept * row_bytes(plan), &s->rows));
+    if (shares_sums(t->d, plan))
+        STI_TRY(sti_smo_rows_share(s->rows, t->comm));
     STI_TRY(sti_smo_create(t->inner, s->rows, plan->largest, variables, &s->smo));
     s->program.bound = sti_alloc_array(variables, sizeof(double), "svm.bounds");
     s->program.linear = sti_alloc_array(variables, sizeof(double), "svm.linear");
@@ -482,6 +548,7 @@ stint_status sti_smo_train(const sti_smo_desc *desc, const sti_svm_plan *plan,
                    .plan = plan,
                    .model = model_out,
                    .machine = machine_out,
+                   .comm = desc->comm,
                    .team = {desc->threads},
                    .solvers = side_by_side(plan) ? desc->threads : 1};
     t->inner = t->solvers > 1 ? &sti_team_serial : &t->team;

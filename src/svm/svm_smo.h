@@ -25,12 +25,14 @@ typedef struct sti_smo_desc {
     double tolerance;
     int64_t iterations; /* pairs a machine; 0: the more of 10^7 and 100 a row */
     bool shrink;
-    size_t budget_bytes;   /* of the whole process; 0: none */
-    size_t cache_bytes;    /* of kernel rows, at most; 0: what the budget leaves */
-    size_t beside_bytes;   /* what who called holds beside the table: that of folds */
-    size_t shared_bytes;   /* of a matrix that folds share, which is yet to be made */
-    sti_svm_places places; /* of the rows in one that is there */
+    size_t budget_bytes;     /* of the whole process; 0: none */
+    size_t cache_bytes;      /* of kernel rows, at most; 0: what the budget leaves */
+    sti_svm_process process; /* zeroed: looked at anew by every plan */
+    size_t beside_bytes;     /* what who called holds beside the table: that of folds */
+    size_t shared_bytes;     /* of a matrix that folds share, which is yet to be made */
+    sti_svm_places places;   /* of the rows in one that is there */
     int threads;
+    sti_comm *comm; /* ranks that share the work; all call with the same; NULL: alone */
     void (*progress)(void *user, int64_t machine, int64_t machines, int64_t iteration,
                      double gap); /* or NULL */
     void *progress_user;

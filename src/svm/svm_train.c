@@ -73,6 +73,15 @@ static void on_iteration(void *user, int64_t iteration, double relative)
                        iteration, relative);
 }
 
+/* The solutions of a machine out of, or into, what is kept of the last training. */
+static void move_start(worker *w, const sti_kernel_ranges *ranges, int64_t columns,
+                       bool keep)
+{
+    const trainer *t = w->t;
+    sti_svm_start_move(t->d->start, t->plan->points, t->plan->machines > 1,
+                       t->plan->classes, ranges, columns, w->machine.x, keep);
+}
+
 /* Solve for `columns` right-hand sides, the last of them all ones. */
 static stint_status solve(worker *w, const sti_kernel_ranges *ranges, int64_t columns)
 {
@@ -82,16 +91,22 @@ static stint_status solve(worker *w, const sti_kernel_ranges *ranges, int64_t co
     sti_krylov_result result;
     for (int64_t i = 0; i < n; i++)
         w->machine.b[(columns - 1) * n + i] = 1;
+    const bool warm = d->start && d->start->filled;
+    if (warm)
+        move_start(w, ranges, columns, false);
     const sti_svm_machine_goal goal = {.tolerance = d->tolerance,
                                        .iterations = d->iterations > 0 ? d->iterations
                                                                        : 10 * n + 1000,
                                        .rank = sti_svm_plan_rank(d, t->plan, n),
+                                       .warm = warm,
                                        .progress = on_iteration,
                                        .progress_user = w};
     stint_status st =
         sti_svm_machine_solve(&w->machine, ranges, columns, &goal, &result);
     if (st == STINT_E_FAILED && w->machine.single)
         st = sti_fail_context(st, "tiles in float, where --precision double may do");
+    if (st == STINT_OK && d->start)
+        move_start(w, ranges, columns, true);
     if (result.iterations > w->result.iterations)
         w->result.iterations = result.iterations;
     w->result.residual = fmax(w->result.residual, result.residual);
@@ -420,6 +435,8 @@ stint_status sti_svm_train(const sti_svm_train_desc *desc, const sti_svm_plan *p
     STI_TRY(begin_work(&t));
     result_out->kernel_seconds = sti_seconds_since(start);
     STI_TRY(train_machines(&t, result_out));
+    if (desc->start)
+        desc->start->filled = true;
 out:
     end_work(&t);
     result_out->seconds = sti_seconds_since(start);

@@ -6,12 +6,19 @@
 #include "net/comm.h"
 #include "svm/svm.h"
 #include "svm/svm_shared.h"
+#include "svm/svm_start.h"
 
 typedef enum sti_svm_store {
     STI_STORE_AUTO,
     STI_STORE_ALL,
     STI_STORE_NONE
 } sti_svm_store;
+
+/* What plans ask the system for, looked at once for many of them. */
+typedef struct sti_svm_process {
+    size_t bytes;        /* of program, libraries, stack and heap; 0: not looked at */
+    size_t budget_bytes; /* where nobody said one */
+} sti_svm_process;
 
 typedef struct sti_svm_train_desc {
     const sti_table *table;
@@ -29,9 +36,11 @@ typedef struct sti_svm_train_desc {
                     double */
     size_t budget_bytes; /* of the whole process; 0: none */
     size_t cache_bytes; /* of tiles that are kept, at most; 0: what the budget leaves */
-    size_t beside_bytes;   /* what who called holds beside the table: that of folds */
-    size_t shared_bytes;   /* of a matrix that folds share, which is yet to be made */
-    sti_svm_places places; /* of the rows in one that is there */
+    sti_svm_process process; /* zeroed: looked at anew by every plan */
+    size_t beside_bytes;     /* what who called holds beside the table: that of folds */
+    size_t shared_bytes;     /* of a matrix that folds share, which is yet to be made */
+    sti_svm_places places;   /* of the rows in one that is there */
+    sti_svm_start *start;    /* where to start, and where solutions are left; or NULL */
     int threads;
     sti_comm *comm; /* ranks that share the work; all call with the same; NULL: alone */
     bool report; /* a page will be made after it (svm_report.h): memory for that, too */
@@ -43,6 +52,7 @@ typedef struct sti_svm_train_desc {
 /* What a training will do and take. */
 typedef struct sti_svm_plan {
     sti_account account;
+    sti_svm_process process;
     size_t smallest_bytes; /* the least budget that does */
     size_t taken_bytes;    /* of it by the training, after the data was read */
     int64_t points, features, nonzeros, classes, machines;
@@ -98,8 +108,11 @@ stint_status sti_svm_model_keep(sti_svm_model *model, const sti_svm_places *plac
 /* What an account counts but for the text of the file, which is gone by then. */
 size_t sti_svm_account_taken(const sti_account *account);
 
-/* What a training may take where nobody said: half of what this process can have. */
-size_t sti_svm_standard_budget(void);
+/* What this process takes already and what, where nobody said, a training may: half of
+ * what the process can have. */
+sti_svm_process sti_svm_process_look(void);
+/* `known`, or where that is zeroed what there is now. */
+sti_svm_process sti_svm_process_of(const sti_svm_process *known);
 
 /* STINT_E_BUDGET where the smallest way does not fit; the plan is then filled, too. */
 stint_status sti_svm_plan_training(const sti_svm_train_desc *desc,

@@ -1,9 +1,10 @@
 # stint svm and stint data table: against a dense solve in NumPy and LIBSVM's programs,
 # over budgets, threads and instruction sets; refusals; the example of docs/svm.md.
 . "$(dirname "$0")/cli_lib.sh"
+. "$(dirname "$0")/svm_lib.sh"
 cd "$work" || exit 1
 python=/usr/bin/python3 # Debian's, which has python3-numpy
-$python "$STINT_SOURCE/tests/cli/svm_data.py" make || { fail "no NumPy"; finish; }
+oracles svm_data.py || { fail "no NumPy"; finish; }
 
 # ---- decision values and alphas against the dense system ----
 for kernel in linear polynomial rbf laplacian; do
@@ -14,32 +15,32 @@ for kernel in linear polynomial rbf laplacian; do
             run 0 svm train -q -s $type -t $kernel -a $how -g 0.1 -r 1 -d 2 -c 3 -e 1e-10 \
                 $data.libsvm m.model
             run 0 svm predict test.libsvm m.model answers --values values.npy
-            $python "$STINT_SOURCE/tests/cli/svm_data.py" check $data $kernel $how ||
+            ask check $data $kernel $how ||
                 fail "$data $kernel $how is not the dense solution"
         done
     done
 done
 run 0 svm train -q -g 0.1 -c 3 -e 1e-10 --weights 1=4,-1=0.5 two.libsvm m.model
 run 0 svm predict test.libsvm m.model answers --values values.npy
-$python "$STINT_SOURCE/tests/cli/svm_data.py" check two rbf weighted ||
+ask check two rbf weighted ||
     fail "class weights are not the dense solution"
 
 run 0 svm train -q -g 0.1 -c 3 -e 1e-10 --weights weights reg.libsvm m.model -s ls_svr
 run 0 svm predict test.libsvm m.model answers --values values.npy
-$python "$STINT_SOURCE/tests/cli/svm_data.py" check reg rbf points ||
+ask check reg rbf points ||
     fail "point weights are not the dense solution"
 run 0 svm train -q -t chi_squared -g 0.1 -c 3 -e 1e-10 positive.libsvm m.model
 run 0 svm predict positive_test.libsvm m.model answers --values values.npy
-$python "$STINT_SOURCE/tests/cli/svm_data.py" check positive chi_squared oao ||
+ask check positive chi_squared oao ||
     fail "chi_squared is not the dense solution"
 run 0 svm train -q -t precomputed -c 3 -e 1e-10 values.libsvm m.model
 run 0 svm predict values_test.libsvm m.model answers --values values.npy
-$python "$STINT_SOURCE/tests/cli/svm_data.py" check two linear oao ||
+ask check two linear oao ||
     fail "precomputed is not the dense solution"
 grep -q '^[^ ]* 0:17 $' m.model || fail "a precomputed model holds more than numbers"
 
 # ---- the preconditioner: the same machine in fewer iterations ----
-iterations() { $python -c 'import json,sys; print(json.load(sys.stdin)["iterations"])' <out; }
+iterations() { value iterations; }
 run 0 svm train --json -c 1e4 -g 0.1 --rank 0 two.libsvm m.model
 plain=$(iterations)
 run 0 svm train --json -c 1e4 -g 0.1 two.libsvm m.model
@@ -87,7 +88,7 @@ if command -v svm-train >/dev/null; then
         svm-train -q -s $type -n 0.2 two.libsvm theirs.model
         svm-predict test.libsvm theirs.model theirs >theirs.said
         run 0 svm predict test.libsvm theirs.model ours
-        $python "$STINT_SOURCE/tests/cli/svm_data.py" near ours theirs ||
+        ask near ours theirs ||
             fail "a model of svm-train -s $type: other answers"
     done
     for data in two three reg; do
@@ -103,7 +104,6 @@ if command -v svm-train >/dev/null; then
 fi
 
 # ---- the same model for any budget, threads, instruction set ----
-sha() { $python -c 'import json,sys; print(json.load(sys.stdin)["model_sha256"])' <out; }
 run 0 svm train --json -e 1e-8 large.libsvm l.model
 want=$(sha)
 json 'j["residual"] <= 1e-8 and j["stored_share"] == 1 and j["support_vectors"] == 1100'
@@ -120,7 +120,7 @@ for isa in ref avx2; do
     [ "$(sha)" = "$want" ] || fail "STINT_ISA=$isa changes the model"
 done
 run 0 svm plan --json large.libsvm
-smallest=$($python -c 'import json; print(json.load(open("out"))["smallest_bytes"])')
+smallest=$(value smallest_bytes)
 for extra in 0 1000000 2500000; do
     run 0 svm train --json -e 1e-8 --memory $((smallest + extra)) large.libsvm l.model
     [ "$(sha)" = "$want" ] || fail "a budget of $extra more changes the model"
@@ -163,7 +163,7 @@ for how in "train -v 3" "train -b 1" "train -s c_svc -b 1 -v 2" "train -s epsilo
     # shellcheck disable=SC2086
     run 0 svm plan --json $options large.libsvm
     json 'sum(p["bytes"] for p in j["parts"] if p["name"] == "folds") > 1100 * 64'
-    folds=$($python -c 'import json; print(json.load(open("out"))["smallest_bytes"])')
+    folds=$(value smallest_bytes)
     # A sanitizer's own memory is in no plan, and grows from fold to fold.
     grep -qE '__(asan|msan|tsan)_init' "$STINT" && continue
     $python - "$folds" "$STINT" svm ${how%% *} -q ${how#* } --memory "$folds" large.libsvm \
@@ -181,7 +181,7 @@ done
 
 # ---- predictions within a budget: fewer threads, the same answers ----
 run 0 svm predict -j 3 --json large.libsvm l.model want --values want.npy
-peak=$($python -c 'import json; print(json.load(open("out"))["planned_peak_bytes"])')
+peak=$(value planned_peak_bytes)
 for less in 0 1000000 1800000; do
     run 0 svm predict -j 3 --json --memory $((peak - less)) large.libsvm l.model got \
         --values got.npy
@@ -273,14 +273,7 @@ for option in "-g 0" "-c 0" "-e 0" "-d -1" "-s ls" "-t 9" "--weights x=1" "--wei
     # shellcheck disable=SC2086
     run 2 svm train $option two.libsvm none.model
 done
-absent() { # STATUS WORDS ARGUMENT...: refused by a sentence of its own
-    local status=$1 words=$2
-    shift 2
-    run "$status" "$@"
-    says err "$words"
-    grep -q "unknown flag" err && fail "stint $*: an absent option is told as mistyped"
-}
-absent 8 "not there yet" svm plan --net-ranks 2 two.libsvm
+run 0 svm plan --net-ranks 2 two.libsvm
 run 1 svm train -e 1e-12 -i 2 two.libsvm none.model
 says err "after 2 iterations"
 run 1 svm train -t sigmoid -g 5 two.libsvm none.model

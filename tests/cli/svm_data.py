@@ -2,9 +2,10 @@
 usage: svm_data.py make | check DATA KERNEL HOW | near A B"""
 
 import itertools
-import sys
 
 import numpy as np
+
+import svm_serve
 
 
 def tables():
@@ -113,4 +114,4 @@ def near(a, b):
 
 
 if __name__ == "__main__":
-    {"make": make, "check": check, "near": near}[sys.argv[1]](*sys.argv[2:])
+    svm_serve.run({"make": make, "check": check, "near": near})

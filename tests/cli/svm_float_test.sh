@@ -1,9 +1,10 @@
 # stint svm train --precision float: the same decision values as the dense solve in NumPy,
 # residuals that hold in double, one model for any budget, threads, instruction set, ranks.
 . "$(dirname "$0")/cli_lib.sh"
+. "$(dirname "$0")/svm_lib.sh"
 cd "$work" || exit 1
 python=/usr/bin/python3 # Debian's, which has python3-numpy
-$python "$STINT_SOURCE/tests/cli/svm_data.py" make || { fail "no NumPy"; finish; }
+oracles svm_data.py || { fail "no NumPy"; finish; }
 
 for kernel in polynomial rbf laplacian; do
     for data in two three reg; do
@@ -14,7 +15,7 @@ for kernel in polynomial rbf laplacian; do
                 -d 2 -c 3 -e 1e-10 $data.libsvm m.model
             json 'j["precision"] == "float" and j["residual"] <= 1e-10'
             run 0 svm predict test.libsvm m.model answers --values values.npy
-            $python "$STINT_SOURCE/tests/cli/svm_data.py" check $data $kernel $how ||
+            ask check $data $kernel $how ||
                 fail "$data $kernel $how is not the dense solution"
         done
     done
@@ -23,7 +24,6 @@ run 0 svm train --json --precision float -t linear two.libsvm m.model
 json 'j["precision"] == "double"'
 
 # ---- one model ----
-sha() { $python -c 'import json,sys; print(json.load(sys.stdin)["model_sha256"])' <out; }
 train() { run 0 svm train --json --precision float -e 1e-8 "$@" large.libsvm l.model; }
 train
 want=$(sha)
@@ -36,7 +36,7 @@ for isa in ref avx2; do
     [ "$(sha)" = "$want" ] || fail "STINT_ISA=$isa changes the model"
 done
 run 0 svm plan --json --precision float large.libsvm
-smallest=$($python -c 'import json; print(json.load(open("out"))["smallest_bytes"])')
+smallest=$(value smallest_bytes)
 tiles() { $python -c '
 import json
 print(sum(p["bytes"] for p in json.load(open("out"))["parts"] if p["name"] == "tiles"))'; }

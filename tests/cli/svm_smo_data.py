@@ -1,9 +1,9 @@
 """Tables for svm_smo_test.sh, and the conditions of optimality from a model file alone, in
 NumPy. usage: svm_smo_data.py make | kkt TYPE DATA MODEL C NU P E | near A B LIMIT"""
 
-import sys
-
 import numpy as np
+
+import svm_serve
 
 GAMMA = 0.2
 
@@ -45,7 +45,8 @@ def read_rows(lines, columns):
 
 
 def rbf(u, v):
-    return np.exp(-GAMMA * ((u[:, None] - v[None]) ** 2).sum(-1))
+    apart = (u ** 2).sum(1)[:, None] + (v ** 2).sum(1)[None] - 2 * u @ v.T
+    return np.exp(-GAMMA * np.maximum(apart, 0))
 
 
 def kkt(kind, data, model, c, nu, p, e):
@@ -61,9 +62,11 @@ def kkt(kind, data, model, c, nu, p, e):
     f = rbf(x, sv) @ coef - float(head["rho"][0])
     # alphas of all rows: those of a support vector go to the rows that are the same
     beta = np.zeros(len(x))
-    same = (x[:, None] == sv[None]).all(-1)
+    places = {}
+    for i, row in enumerate(x):
+        places.setdefault((row + 0.0).tobytes(), []).append(i)
     for j in range(len(sv)):
-        rows = [i for i in np.flatnonzero(same[:, j]) if beta[i] == 0]
+        rows = [i for i in places[(sv[j] + 0.0).tobytes()] if beta[i] == 0]
         rows = [i for i in rows if kind in ("one_class", "epsilon_svr", "nu_svr") or
                 y[i] * coef[j] > 0]
         beta[rows[0]] = coef[j]
@@ -103,4 +106,4 @@ def near(a, b, limit):
 
 
 if __name__ == "__main__":
-    {"make": make, "kkt": kkt, "near": near}[sys.argv[1]](*sys.argv[2:])
+    svm_serve.run({"make": make, "kkt": kkt, "near": near})

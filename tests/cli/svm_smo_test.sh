@@ -1,15 +1,12 @@
 # LIBSVM's machines in stint svm: conditions of optimality by NumPy, answers beside those
 # of svm-train, folds, probabilities, the grid, svm-train's flags and names.
 . "$(dirname "$0")/cli_lib.sh"
+. "$(dirname "$0")/svm_lib.sh"
 cd "$work" || exit 1
-python=/usr/bin/python3 # Debian's, which has python3-numpy
-data="$python $STINT_SOURCE/tests/cli/svm_smo_data.py"
-$data make || { fail "no NumPy"; finish; }
+oracles svm_smo_data.py || { fail "no NumPy"; finish; }
 for name in train predict scale; do ln -s "$STINT" "svm-$name"; done # found by ./svm-train alone
 theirs=
 command -v svm-train >/dev/null && theirs=yes
-sha() { sed -n 's/.*"model_sha256":"\([0-9a-f]*\)".*/\1/p' out; }
-value() { $python -c 'import json,sys; print(json.load(open("out"))[sys.argv[1]])' "$1"; }
 
 # ---- solved, by the model file alone; large: several working sets ----
 number=-1
@@ -19,7 +16,7 @@ for type in c_svc nu_svc one_class epsilon_svr nu_svr; do
         table=${size}2
         case $type in *svr) table=${size}r ;; esac
         run 0 svm train --json -s $type -g 0.2 -c 2 -n 0.3 -p 0.2 -e 1e-6 $table m.model
-        $data kkt $type $table m.model 2 0.3 0.2 1e-6 || fail "$type $table is not solved"
+        ask kkt $type $table m.model 2 0.3 0.2 1e-6 || fail "$type $table is not solved"
         [ $theirs ] || continue
         svm-train -s $number -g 0.2 -c 2 -n 0.3 -p 0.2 -e 1e-6 $table t.model >said
         run 0 svm train -s $type -g 0.2 -c 2 -n 0.3 -p 0.2 -e 1e-6 $table m.model
@@ -29,7 +26,7 @@ for type in c_svc nu_svc one_class epsilon_svr nu_svr; do
             awk '/^C = / { c = $3 } /^obj = / { sub(",", "", $3); print c ? $3 / c / c : $3 }' \
                 $who >$who.objective
         done
-        $data near out.objective said.objective "$limit" ||
+        ask near out.objective said.objective "$limit" ||
             fail "$type $table: objective $(cat out.objective), svm-train's $(cat said.objective)"
         run 0 svm train --json -s $type -g 0.2 -c 2 -n 0.3 -p 0.2 -e 1e-6 $table m.model
         awk -v own="$(value support_vectors)" '/^nSV = / { n = $3 + 0; d = own - n
@@ -37,11 +34,11 @@ for type in c_svc nu_svc one_class epsilon_svr nu_svr; do
             fail "$type $table: $(value support_vectors) support vectors: $(grep ^nSV said)"
         run 0 svm predict $table m.model a --values own.npy
         run 0 svm predict $table t.model b --values their.npy
-        $data near own.npy their.npy 1e-4 || fail "$type $table: other values than svm-train's"
+        ask near own.npy their.npy 1e-4 || fail "$type $table: other values than svm-train's"
     done
 done
 run 0 svm train -q -s 0 -g 0.2 -e 1e-6 sparse2 m.model
-$data kkt c_svc sparse2 m.model 1 0 0 1e-6 || fail "sparse rows are not solved"
+ask kkt c_svc sparse2 m.model 1 0 0 1e-6 || fail "sparse rows are not solved"
 
 # ---- the same model for any room, threads, instruction set; shrinking ends as well ----
 run 0 svm train --json -s 0 -g 0.2 -c 50 -e 1e-4 large3 m.model
@@ -118,7 +115,7 @@ if [ $theirs ]; then
         sed 's/= .*/=/' a >a.words && sed 's/= .*/=/' b >b.words
         cmp -s a.words b.words || fail "-s $type -v 5: $(cat a b)"
         sed 's/.*= //; s/%//' a >a.numbers && sed 's/.*= //; s/%//' b >b.numbers
-        $data near a.numbers b.numbers 2e-5 || fail "-s $type -v 5: $(cat a b)"
+        ask near a.numbers b.numbers 2e-5 || fail "-s $type -v 5: $(cat a b)"
         ./svm-train -q -s $type -n 0.3 $table own.model
         svm-predict $table own.model a >said.theirs
         ./svm-predict $table own.model b >said.own
@@ -133,7 +130,7 @@ if [ $theirs ]; then
         for key in probA probB; do
             for who in t own; do sed -n "s/^$key //p" $who.model >$who.numbers; done
             [ -s t.numbers ] || continue
-            $data near own.numbers t.numbers 1e-3 || fail "$table: another $key"
+            ask near own.numbers t.numbers 1e-3 || fail "$table: another $key"
         done
         for model in t own; do
             svm-predict -b 1 $table $model.model a >said.theirs
@@ -172,8 +169,6 @@ run 2 svm train -s 0 -a oaa small2 none.model
 run 2 svm train -s 0 -l implicit --rank 3 small2 none.model
 says err "-l is for ls_svc"
 says err "--rank is for ls_svc"
-# Before the others are waited for:
-run 8 svm train -s 0 --net-ranks 2 --net-root @none$$ small2 none.model
 run 0 svm train -q -s 0 -t laplacian --report page.html small2 own.model
 grep -q '<svg' page.html || fail "a page of c_svc has no charts"
 run 0 svm predict small2 own.model a

@@ -100,6 +100,43 @@ static void solutions(void **state)
     assert_memory_equal(alone, x + 2 * N, sizeof alone);
 }
 
+/* From near the solution it is near, from nowhere of use as from 0, whatever the scale;
+ * what is solved already is looked at and left. */
+static void warm_starts(void **state)
+{
+    const sti_team team = {2};
+    const sti_krylov_desc desc = {.n = N,
+                                  .columns = COLUMNS,
+                                  .tolerance = 1e-8,
+                                  .iterations = 500,
+                                  .product = multiply,
+                                  .warm = true};
+    sti_krylov_result cold, result;
+    double kept[COLUMNS * N], want[N];
+    (void)state;
+    fill(1);
+    memset(b + N, 0, N * sizeof *b);
+    assert_int_equal(solve(COLUMNS, 500, 1e-4, b, x, &result), STINT_OK);
+    memcpy(kept, x, sizeof kept);
+    assert_int_equal(solve(COLUMNS, 500, 1e-8, b, x, &cold), STINT_OK);
+    for (int times = 1; times <= 1000000; times *= 1000) {
+        for (int i = 0; i < COLUMNS * N; i++)
+            x[i] = times * kept[i];
+        assert_int_equal(sti_krylov_solve(&team, &desc, b, x, &result), STINT_OK);
+        assert_true(result.iterations > 0 && result.iterations < cold.iterations);
+        assert_true(result.residual <= 1e-8);
+        eliminate(b + 2 * N, want);
+        for (int i = 0; i < N; i++)
+            assert_true(fabs(x[2 * N + i] - want[i]) < 1e-6 && x[N + i] == 0);
+    }
+    assert_int_equal(sti_krylov_solve(&team, &desc, b, x, &result), STINT_OK);
+    assert_int_equal(result.iterations, 0);
+    assert_true(result.residual > 0 && result.residual <= 1e-8);
+    memset(x, 0, sizeof kept);
+    assert_int_equal(sti_krylov_solve(&team, &desc, b, x, &result), STINT_OK);
+    assert_int_equal(result.iterations, cold.iterations);
+}
+
 static void what_is_not_solved(void **state)
 {
     sti_krylov_result result;
@@ -133,8 +170,8 @@ static void failed_allocations(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(solutions),
-                                       cmocka_unit_test(what_is_not_solved),
-                                       cmocka_unit_test(failed_allocations)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(solutions), cmocka_unit_test(warm_starts),
+        cmocka_unit_test(what_is_not_solved), cmocka_unit_test(failed_allocations)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -136,6 +136,59 @@ static void tiles_in_float(void **state)
     sti_table_fini(&table);
 }
 
+/* The most iterations of a fold so far. */
+static int64_t iterations_most;
+static void count_iterations(void *user, int64_t machine, int64_t machines,
+                             int64_t iteration, double residual)
+{
+    (void)user, (void)machine, (void)machines, (void)residual;
+    iterations_most = iteration > iterations_most ? iteration : iterations_most;
+}
+
+/* Train on all rows for one C after another, from the last solutions or from 0;
+ * coef_out of the last model. */
+static void climb(const sti_table *table, sti_svm_fit fit, bool warm, double *coef_out)
+{
+    sti_svm_start *starts;
+    sti_svm_model model;
+    sti_svm_plan plan;
+    assert_int_equal(sti_svm_starts_create(&fit, table, 1, &starts), STINT_OK);
+    for (double c = 10; c < 100; c *= 3) {
+        fit.least_squares.c = c;
+        fit.least_squares.start = warm ? starts : NULL;
+        fit.least_squares.progress = count_iterations;
+        assert_int_equal(sti_svm_fit_plan(&fit, table, &plan), STINT_OK);
+        iterations_most = 0;
+        assert_int_equal(sti_svm_fit_train(&fit, table, &plan, &model, NULL), STINT_OK);
+        memcpy(coef_out, model.coef,
+               sizeof(double) * (size_t)(model.coefs * model.x.rows));
+        sti_svm_model_fini(&model);
+    }
+    sti_free(starts);
+}
+
+/* Solutions of the last C are a good start for the next, in every order of machines. */
+static void starts(void **state)
+{
+    static double cold[3 * ROWS], warm[3 * ROWS];
+    (void)state;
+    for (int way = 0; way < 3; way++) { /* pairs, one against the rest, numbers */
+        sti_table table;
+        make_table(ROWS, way == 2, false, &table);
+        sti_svm_fit fit = fit_of(true, way == 2, STI_GRAM_RBF, 0);
+        fit.least_squares.rank = 0;
+        if (way == 1)
+            fit.least_squares.classes_by = STI_SVM_REST;
+        climb(&table, fit, false, cold);
+        const int64_t many = iterations_most;
+        climb(&table, fit, true, warm);
+        assert_true(iterations_most > 0 && iterations_most < many);
+        for (int i = 0; i < 3 * ROWS; i++)
+            assert_true(fabs(cold[i] - warm[i]) < 1e-4);
+        sti_table_fini(&table);
+    }
+}
+
 /* A sigmoid a pair from shared folds. */
 static stint_status probable(const sti_table *table, size_t shared, double out[6])
 {
@@ -199,7 +252,8 @@ static void failed_allocations(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(same_answers), cmocka_unit_test(tiles_in_float),
-        cmocka_unit_test(probabilities), cmocka_unit_test(failed_allocations)};
+        cmocka_unit_test(same_answers), cmocka_unit_test(starts),
+        cmocka_unit_test(tiles_in_float), cmocka_unit_test(probabilities),
+        cmocka_unit_test(failed_allocations)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
