@@ -57,13 +57,6 @@ int64_t sti_learner_steps(const stint_recipe *recipe, const sti_clicks *clicks)
                         : (t->epochs * clicks->train + t->batch - 1) / t->batch;
 }
 
-void sti_learner_identity(const sti_clicks *clicks, int rule, char line_out[160])
-{
-    static const char *const rules[] = {"sgd", "adagrad", "rowwise-adagrad",
-                                        "lazy-adam"};
-    snprintf(line_out, 160, "optimiser %s\nids of %s", rules[rule], clicks->sha256);
-}
-
 /* ---- the graph ---- */
 
 int sti_learner_inputs(const sti_clicks *clicks, bool training, const char *names[3])

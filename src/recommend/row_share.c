@@ -212,7 +212,7 @@ static void pack_gradients(sti_row_share *s, const sti_row_batch *need,
     }
 }
 
-/* Of each owned id: counted by the rank that it comes from, or its place given. */
+/* Counts the owned ids by the rank whose gradient is to come, or gives them places. */
 static void expect_gradients(sti_row_share *s, const sti_row_batch *owned, bool place)
 {
     for (int64_t u = 0; u < owned->count; u++) {

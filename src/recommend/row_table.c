@@ -1,8 +1,17 @@
-/* The parts of a table that ranks have, as one table of rank 0's: what a model is. */
+/* A table as a whole: what it is of, and the parts that ranks have as one table of rank
+ * 0's, which a model is. */
+#include <stdio.h>
 #include <string.h>
 
 #include "base/fail.h"
 #include "recommend/learner.h"
+
+void sti_learner_identity(const sti_clicks *clicks, int rule, char line_out[160])
+{
+    static const char *const rules[] = {"sgd", "adagrad", "rowwise-adagrad",
+                                        "lazy-adam"};
+    snprintf(line_out, 160, "optimiser %s\nids of %s", rules[rule], clicks->sha256);
+}
 
 #define PIECE_BYTES ((int64_t)64 << 10)
 
