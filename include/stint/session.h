@@ -211,6 +211,11 @@ STINT_API stint_status stint_session_load(stint_session *session, const char *pa
                                           const stint_session_text *texts,
                                           int text_count);
 
+/** Rank 0's weights, moments and step to all ranks of the session's net: what it loaded
+ * is then everyone's, and the others need no file. Collective; nothing happens in one
+ * process. STINT_E_PEER: a rank is lost. */
+STINT_API stint_status stint_session_share(stint_session *session);
+
 /* ---- use: batches from the caller's memory through a graph ---- */
 
 /** A graph in use, with memory of its own: weights, and an arena a lane. Opaque; made

@@ -27,6 +27,7 @@ stint_status sti_row_layout_of(int64_t rows, int64_t width, int64_t state,
                                    .state = state,
                                    .seed = seed,
                                    .scale = scale,
+                                   .stride = 1,
                                    .record_bytes = record,
                                    .per_page = payload / record,
                                    .page_bytes = (size_t)page};
@@ -34,13 +35,22 @@ stint_status sti_row_layout_of(int64_t rows, int64_t width, int64_t state,
     return STINT_OK;
 }
 
+void sti_row_layout_part(sti_row_layout *l, int64_t part, int64_t parts)
+{
+    l->rows = (l->rows - part + parts - 1) / parts;
+    l->first = part;
+    l->stride = parts;
+    l->pages = 1 + (l->rows + l->per_page - 1) / l->per_page;
+}
+
 void sti_row_make(const sti_row_layout *l, uint32_t rank, void *record)
 {
     float *w = record;
     uint32_t words[4] = {0};
+    const uint64_t whole = (uint64_t)(l->first + rank * l->stride);
     for (int64_t i = 0; i < l->width; i++) {
         if (i % 4 == 0)
-            sti_random4(l->seed, STI_STREAM_ROWS, rank, (uint64_t)i / 4, words);
+            sti_random4(l->seed, STI_STREAM_ROWS, whole, (uint64_t)i / 4, words);
         w[i] = (2 * sti_uniform(words[i % 4]) - 1) * l->scale;
     }
     memset(w + l->width, 0, (size_t)l->record_bytes - 4 * (size_t)l->width);

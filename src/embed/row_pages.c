@@ -193,6 +193,59 @@ stint_status sti_row_pages_look(sti_row_store *s, int64_t first, int64_t count)
     return st;
 }
 
+stint_status sti_row_store_take(sti_row_store *s, int64_t first, int64_t count,
+                                void *records_out)
+{
+    const sti_row_layout *l = &s->desc.layout;
+    char *out = records_out;
+    stint_status st = STINT_OK;
+    for (int64_t r = first, end = first + count; r < end && st == STINT_OK;) {
+        const int64_t page = sti_row_page(l, (uint32_t)r);
+        int64_t pages = sti_row_page(l, (uint32_t)(end - 1)) + 1 - page;
+        pages = pages < STI_ROW_STAGE ? pages : STI_ROW_STAGE;
+        st = sti_row_pages_look(s, page, pages);
+        for (; r < end && sti_row_page(l, (uint32_t)r) < page + pages; r++) {
+            const char *from = stage_of(s, sti_row_page(l, (uint32_t)r) - page);
+            memcpy(out, from + sti_row_offset(l, (uint32_t)r), (size_t)l->record_bytes);
+            out += l->record_bytes;
+        }
+    }
+    return st;
+}
+
+/* The pages of the stage, of which `last` is the last that there is so far. */
+static stint_status put_pages(sti_row_store *s, int64_t last)
+{
+    const int64_t count = (last - 1) % STI_ROW_STAGE + 1;
+    for (int64_t k = 0; k < count; k++) {
+        s->page[k] = last - count + 1 + k;
+        sti_page_seal(s->desc.layout.page_bytes, s->page[k], stage_of(s, k));
+    }
+    return move(s, count, true);
+}
+
+stint_status sti_row_store_put(sti_row_store *s, int64_t first, int64_t count,
+                               const void *records)
+{
+    const sti_row_layout *l = &s->desc.layout;
+    const char *from = records;
+    stint_status st = STINT_OK;
+    for (int64_t r = first; r < first + count && st == STINT_OK; r++) {
+        const int64_t page = sti_row_page(l, (uint32_t)r);
+        char *to = stage_of(s, (page - 1) % STI_ROW_STAGE);
+        if (r % l->per_page == 0)
+            memset(to, 0, l->page_bytes);
+        memcpy(to + sti_row_offset(l, (uint32_t)r), from, (size_t)l->record_bytes);
+        from += l->record_bytes;
+        const bool whole = (r + 1) % l->per_page == 0 || r + 1 == l->rows;
+        if (whole && (page % STI_ROW_STAGE == 0 || r + 1 == l->rows))
+            st = put_pages(s, page);
+        if (r + 1 == l->rows && st == STINT_OK)
+            st = sti_paged_file_sync(&s->file);
+    }
+    return st;
+}
+
 stint_status sti_row_pages_undo(void *user, int64_t page, const void *bytes)
 {
     sti_row_store *s = user;
@@ -205,9 +258,12 @@ stint_status sti_row_pages_undo(void *user, int64_t page, const void *bytes)
 static stint_status add_head(const sti_row_store *s, sti_text *text)
 {
     const sti_row_layout *l = &s->desc.layout;
+    sti_text_add(text, "stint rows 1\n");
+    if (l->stride > 1)
+        sti_text_printf(text, "part %" PRId64 " of %" PRId64 "\n", l->first, l->stride);
     sti_text_printf(text,
-                    "stint rows 1\nrows %" PRId64 "\nwidth %" PRId64
-                    "\noptimiser state %" PRId64 "\nseed %" PRIu64 "\nscale %.9g\n%s\n",
+                    "rows %" PRId64 "\nwidth %" PRId64 "\noptimiser state %" PRId64
+                    "\nseed %" PRIu64 "\nscale %.9g\n%s\n",
                     l->rows, l->width, l->state, l->seed, (double)l->scale,
                     s->identity);
     if (text->failed || text->length > sti_page_payload(l->page_bytes))

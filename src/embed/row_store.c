@@ -51,7 +51,7 @@ sti_cache_desc sti_row_store_cache(const sti_row_store_desc *d, const sti_row_co
                             .first = c ? c->first : 0,
                             .batches = c ? c->batches : 0,
                             .look = c ? c->look : NULL,
-                            .user = c ? c->user : NULL};
+                            .user = c ? c->look_user : NULL};
 }
 
 size_t sti_row_store_fixed_bytes(const sti_row_store_desc *d)

@@ -43,8 +43,9 @@ typedef struct sti_row_store_desc {
 typedef struct sti_row_course {
     int64_t first, batches;
     sti_row_load_fn *load;
-    sti_cache_look_fn *look;
     void *user;
+    sti_cache_look_fn *look;
+    void *look_user;
     bool trained; /* rows change */
 } sti_row_course;
 
@@ -100,6 +101,14 @@ stint_status sti_row_store_commit(sti_row_store *store, int64_t generation,
 typedef stint_status sti_row_fn(void *user, int64_t first, int64_t count,
                                 const void *records, int64_t record_bytes);
 stint_status sti_row_store_each(sti_row_store *store, sti_row_fn *fn, void *user);
+
+/* Records of rows [first, first + count), flushed ones, without a course. */
+stint_status sti_row_store_take(sti_row_store *store, int64_t first, int64_t count,
+                                void *records_out);
+/* Fill a new table without a course, from row 0 on: the next rows. The last one's page
+ * is synced. */
+stint_status sti_row_store_put(sti_row_store *store, int64_t first, int64_t count,
+                               const void *records);
 
 sti_row_counts sti_row_store_counts(const sti_row_store *store);
 const char *sti_row_store_io(const sti_row_store *store); /* "uring, O_DIRECT" */

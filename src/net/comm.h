@@ -130,6 +130,13 @@ stint_status sti_comm_gather(sti_comm *comm, int root, const void *bytes,
 /* Likewise to all ranks. */
 stint_status sti_comm_gather_all(sti_comm *comm, const void *bytes, size_t n_bytes,
                                  void *all_out);
+/* To each rank its own bytes: `send` holds those for rank 0, 1 and so on, one after the
+ * other, send_bytes[r] for rank r, which may be 0; so lie those that came in
+ * receive_out. Both ends of a pair know how many: receive_bytes[r] here is send_bytes
+ * of this rank there. What a rank has for itself is copied. Nothing is allocated. */
+stint_status sti_comm_all_to_all(sti_comm *comm, const void *send,
+                                 const size_t *send_bytes, void *receive_out,
+                                 const size_t *receive_bytes);
 /* Largest of each value over the ranks; count <= 16. */
 stint_status sti_comm_max(sti_comm *comm, int64_t *values, int count);
 /* Every rank brings what became of its part; all get that of the lowest rank that

@@ -80,6 +80,41 @@ stint_status sti_comm_gather_all(sti_comm *comm, const void *bytes, size_t n_byt
     return sti_comm_broadcast(comm, 0, all_out, (size_t)comm->size * n_bytes);
 }
 
+static size_t sum_before(const size_t *bytes, int rank)
+{
+    size_t sum = 0;
+    for (int r = 0; r < rank; r++)
+        sum += bytes[r];
+    return sum;
+}
+
+/* In round k everyone sends to the rank k above and hears from the one k below, so no
+ * rank is asked by two at once. A pair with nothing to say says nothing. */
+stint_status sti_comm_all_to_all(sti_comm *comm, const void *send,
+                                 const size_t *send_bytes, void *receive_out,
+                                 const size_t *receive_bytes)
+{
+    const int size = comm->size, me = comm->rank;
+    stint_status st = STINT_OK;
+    if (send_bytes[me] > 0)
+        memcpy((char *)receive_out + sum_before(receive_bytes, me),
+               (const char *)send + sum_before(send_bytes, me), send_bytes[me]);
+    for (int far = 1; far < size && st == STINT_OK; far++) {
+        const int to = (me + far) % size, from = (me + size - far) % size;
+        sti_comm_request both[2] = {0};
+        if (send_bytes[to] > 0)
+            sti_comm_send(comm, to, TAG_COLLECTIVE,
+                          (const char *)send + sum_before(send_bytes, to),
+                          send_bytes[to], &both[0]);
+        if (receive_bytes[from] > 0)
+            sti_comm_receive(comm, from, TAG_COLLECTIVE,
+                             (char *)receive_out + sum_before(receive_bytes, from),
+                             receive_bytes[from], &both[1]);
+        st = sti_comm_wait_all(comm, both, 2);
+    }
+    return st;
+}
+
 /* Up the same tree that the broadcast goes down. */
 stint_status sti_comm_max(sti_comm *comm, int64_t *values, int count)
 {

@@ -136,6 +136,7 @@ stint_status sti_feed_look(void *user, int64_t batch, uint32_t *rank_out,
     sti_feed *feed = user;
     const sti_clicks *c = feed->desc.clicks;
     const int64_t count = count_of(&feed->desc, batch);
+    const uint32_t parts = feed->desc.parts > 0 ? feed->desc.parts : 1;
     int64_t ids = 0;
     const stint_status st = read_batch(&feed->desc, batch, count, feed->look);
     if (st != STINT_OK)
@@ -144,8 +145,8 @@ stint_status sti_feed_look(void *user, int64_t batch, uint32_t *rank_out,
         const uint32_t *own =
             sti_clicks_ranks(c, feed->look + (size_t)i * c->sample_bytes);
         for (int k = 0; k < c->slots; k++)
-            if (own[k] != STI_CLICKS_NO_ROW)
-                rank_out[ids++] = own[k];
+            if (own[k] != STI_CLICKS_NO_ROW && own[k] % parts == feed->desc.part)
+                rank_out[ids++] = own[k] / parts;
     }
     *count_out = sti_row_batch_unique(rank_out, ids, feed->scratch);
     return STINT_OK;

@@ -14,7 +14,9 @@ typedef struct sti_feed_desc {
     uint64_t seed;
     bool once; /* one pass, whose last batch may be short */
     int64_t batch;
-    int rings; /* batches that are held */
+    int rings;            /* batches that are held */
+    uint32_t part, parts; /* sti_feed_look: only ranks that are `part` modulo parts,
+                             over that; parts 0: all */
 } sti_feed_desc;
 
 /* What a ring slot holds of a batch. */

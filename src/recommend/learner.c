@@ -9,6 +9,7 @@
 #include "base/number.h"
 #include "base/units.h"
 #include "model/model_section.h"
+#include "net/net.h"
 #include "stint/op.h"
 #include "train/optimizer_section.h"
 #include "train/run_section.h"
@@ -54,13 +55,6 @@ int64_t sti_learner_steps(const stint_recipe *recipe, const sti_clicks *clicks)
     const sti_train_values *t = sti_train_section_of(recipe);
     return t->steps > 0 ? t->steps
                         : (t->epochs * clicks->train + t->batch - 1) / t->batch;
-}
-
-void sti_learner_identity(const sti_clicks *clicks, int rule, char line_out[160])
-{
-    static const char *const rules[] = {"sgd", "adagrad", "rowwise-adagrad",
-                                        "lazy-adam"};
-    snprintf(line_out, 160, "optimiser %s\nids of %s", rules[rule], clicks->sha256);
 }
 
 /* ---- the graph ---- */
@@ -161,8 +155,10 @@ static void fill(void *user, int64_t shard, void *const *input)
 static void take(void *user, int64_t shard, const void *const *gradient)
 {
     sti_learner *l = user;
-    const int64_t n = l->batch / l->shards * l->clicks.fields * l->model.width;
-    memcpy(l->gradient + shard * n, gradient[0], (size_t)n * sizeof *l->gradient);
+    const int64_t samples = l->batch / l->shards;
+    const int64_t n = samples * l->clicks.fields * l->model.width;
+    memcpy(l->gradient + (shard - l->own_first / samples) * n, gradient[0],
+           (size_t)n * sizeof *l->gradient);
 }
 
 /* ---- rows ---- */
@@ -172,13 +168,15 @@ enum { PIECE_ROWS = 64 };
 static void update_piece(void *arg, int64_t piece, int worker)
 {
     sti_learner *l = arg;
-    const sti_row_batch *b = l->by_row;
+    const sti_row_batch *b = l->owned;
     const int64_t end =
         (piece + 1) * PIECE_ROWS < b->count ? (piece + 1) * PIECE_ROWS : b->count;
+    const float *gradient = l->ranks > 1 ? l->share.far : l->gradient;
+    const uint32_t *index = l->ranks > 1 ? l->share.index : b->vector;
     float *scratch = l->row_scratch + worker * l->model.width;
     for (int64_t u = piece * PIECE_ROWS; u < end; u++)
-        sti_row_update_f32(&l->update, l->gradient, b->start[u + 1] - b->start[u],
-                           b->vector + b->start[u], scratch, l->row[u]);
+        sti_row_update_f32(&l->update, gradient, b->start[u + 1] - b->start[u],
+                           index + b->start[u], scratch, l->record[u]);
 }
 
 /* The rate of rows follows the schedule of the dense part. */
@@ -195,7 +193,7 @@ static void update_rows(sti_learner *l)
     l->update = sti_row_update_of(
         (sti_row_rule)l->embedding.optimizer, l->model.width, row_rate(l),
         l->embedding.epsilon, 1.0 / (double)l->shards, stint_session_steps(l->session));
-    sti_team_run(&l->team, (l->by_row->count + PIECE_ROWS - 1) / PIECE_ROWS,
+    sti_team_run(&l->team, (l->owned->count + PIECE_ROWS - 1) / PIECE_ROWS,
                  update_piece, l);
 }
 
@@ -203,12 +201,15 @@ stint_status sti_learner_begin(sti_learner *l, int64_t step)
 {
     if (!l->store)
         return STINT_OK;
-    return sti_row_store_begin(l->store, &(sti_row_course){.first = step,
-                                                           .batches = l->steps,
-                                                           .load = sti_feed_load,
-                                                           .look = sti_feed_look,
-                                                           .user = &l->feed,
-                                                           .trained = true});
+    return sti_row_store_begin(
+        l->store,
+        &(sti_row_course){.first = step,
+                          .batches = l->steps,
+                          .load = l->ranks > 1 ? sti_row_share_load : sti_feed_load,
+                          .user = l->ranks > 1 ? (void *)&l->share : &l->feed,
+                          .look = sti_feed_look,
+                          .look_user = &l->feed,
+                          .trained = true});
 }
 
 /* A model of numbers alone has no rows to wait for. */
@@ -219,6 +220,21 @@ static stint_status load_alone(sti_learner *l, int64_t step)
     return sti_feed_load(&l->feed, step, 0, NULL, NULL, &ids);
 }
 
+/* The rows of this rank's samples: its own table's, or those that owners send. */
+static stint_status fetch_rows(sti_learner *l, int64_t step)
+{
+    const int ring = (int)(step % l->feed_desc.rings);
+    if (l->ranks == 1) {
+        l->by_row = l->owned;
+        l->row = l->record;
+        return STINT_OK;
+    }
+    sti_comm_set_context(l->share.desc.comm, "the exchange of rows", step + 1);
+    l->by_row = &l->share.need[ring];
+    l->row = l->share.row;
+    return sti_row_share_rows(&l->share, ring, l->owned, l->record);
+}
+
 stint_status sti_learner_step(sti_learner *l)
 {
     const int64_t step = stint_session_steps(l->session);
@@ -227,9 +243,13 @@ stint_status sti_learner_step(sti_learner *l)
         st = load_alone(l, step);
         return st == STINT_OK ? stint_session_step(l->session, &l->last) : st;
     }
-    STI_TRY(sti_row_store_step(l->store, step, &l->by_row, &l->row));
+    STI_TRY(sti_row_store_step(l->store, step, &l->owned, &l->record));
     l->now = &l->feed.slot[step % l->feed_desc.rings];
+    STI_TRY(fetch_rows(l, step));
     STI_TRY(stint_session_step(l->session, &l->last));
+    if (l->ranks > 1)
+        STI_TRY(sti_row_share_gradients(&l->share, (int)(step % l->feed_desc.rings),
+                                        l->owned, l->gradient));
     update_rows(l);
     STI_TRY(sti_row_store_done(l->store, step));
 out:
@@ -250,6 +270,14 @@ static stint_status describe(sti_learner *l, const sti_learner_desc *d)
                         "%s: no sample is left to train on; set "
                         "data.validation",
                         d->ranks);
+    if (l->ranks > l->shards || (l->clicks.rows > 0 && l->ranks > l->clicks.rows))
+        return sti_fail(STINT_E_USAGE,
+                        "%" PRId64 " shards and %" PRId64 " rows cannot be shared out "
+                        "to %d processes; start at most %" PRId64,
+                        l->shards, l->clicks.rows, l->ranks,
+                        l->clicks.rows > 0 && l->clicks.rows < l->shards
+                            ? l->clicks.rows
+                            : l->shards);
     l->steps = sti_learner_steps(d->recipe, &l->clicks);
     l->feed_desc =
         (sti_feed_desc){.clicks = &l->clicks,
@@ -257,9 +285,10 @@ static stint_status describe(sti_learner *l, const sti_learner_desc *d)
                         .shuffle = t->order == STI_ORDER_SHUFFLE,
                         .seed = sti_recipe_seed(d->recipe, STI_STREAM_SHUFFLE),
                         .batch = l->batch,
-                        .rings = (int)l->embedding.prefetch + 1};
+                        .rings = (int)l->embedding.prefetch + 1,
+                        .part = (uint32_t)l->rank,
+                        .parts = (uint32_t)l->ranks};
     l->rows = (sti_row_store_desc){.folder = l->folder,
-                                   .cached = l->clicks.rows,
                                    .hot = l->embedding.hot,
                                    .policy = (sti_cache_policy)l->embedding.policy,
                                    .lookahead = l->embedding.lookahead,
@@ -271,17 +300,32 @@ static stint_status describe(sti_learner *l, const sti_learner_desc *d)
                               sti_row_state_floats((sti_row_rule)rule, l->model.width),
                               sti_recipe_seed(d->recipe, STI_STREAM_INIT),
                               (float)l->embedding.scale, &l->rows.layout));
+    sti_row_layout_part(&l->rows.layout, l->rank, l->ranks);
+    l->rows.cached = l->rows.layout.rows;
+    sti_row_share_samples(l->shards, l->batch, l->ranks, l->rank, &l->own_first,
+                          &l->own_count);
+    l->eval_parts = l->shards / l->ranks;
+    l->eval_rings = l->ranks > 1 ? 1 : l->feed_desc.rings;
 out:
     return st;
 }
 
 static size_t gradient_bytes(const sti_learner *l)
 {
-    return 4 * (size_t)(l->batch * l->clicks.fields * l->model.width);
+    return 4 * (size_t)(l->own_count * l->clicks.fields * l->model.width);
 }
 
-enum { OTHERS = 3 };
+enum { OTHERS = 4 };
 #define FILE_BYTES ((size_t)256 << 10)
+
+/* Rows to and fro while it trains, or their gathering at the end. */
+static size_t exchange_bytes(const sti_learner *l)
+{
+    const size_t steps =
+        sti_row_share_bytes(&l->feed_desc, l->shards, l->model.width, l->ranks);
+    const size_t end = sti_learner_join_bytes(l);
+    return steps > end ? steps : end;
+}
 
 static void list_others(const sti_learner *l, size_t rows,
                         stint_plan_part parts[OTHERS])
@@ -291,6 +335,9 @@ static void list_others(const sti_learner *l, size_t rows,
     parts[1] = (stint_plan_part){"row gradients", "of a batch", gradient_bytes(l)};
     parts[2] = (stint_plan_part){"samples", "batches on their way, files",
                                  sti_feed_bytes(&l->feed_desc) + FILE_BYTES};
+    parts[3] =
+        (stint_plan_part){"rows to and fro", "of other processes, and their gradients",
+                          l->clicks.fields > 0 ? exchange_bytes(l) : 0};
 }
 
 static stint_status make_session(sti_learner *l, const sti_learner_desc *d, size_t rows,
@@ -322,7 +369,7 @@ static stint_status make_session(sti_learner *l, const sti_learner_desc *d, size
                                      .take = take,
                                      .recipe = d->recipe,
                                      .others = parts,
-                                     .other_count = OTHERS,
+                                     .other_count = l->ranks > 1 ? OTHERS : OTHERS - 1,
                                      .net = d->net};
     return plan_only ? stint_session_plan(&desc, &l->plan)
                      : stint_session_open(&desc, &l->session);
@@ -362,6 +409,8 @@ stint_status sti_learner_open(const sti_learner_desc *d, sti_learner *l)
     *l = (sti_learner){.recipe = d->recipe,
                        .embedding = *sti_embedding_section_of(d->recipe),
                        .clicks = {.fd = -1},
+                       .rank = stint_net_rank(d->net),
+                       .ranks = stint_net_ranks(d->net),
                        .batch = t->batch,
                        .shards = t->shards};
     snprintf(l->folder, sizeof l->folder, "%s", d->folder);
@@ -385,6 +434,12 @@ stint_status sti_learner_open(const sti_learner_desc *d, sti_learner *l)
         st = STINT_E_MEMORY;
         goto out;
     }
+    if (l->ranks > 1)
+        STI_TRY(sti_row_share_init(&l->share,
+                                   &(sti_row_share_desc){.comm = sti_net_comm(d->net),
+                                                         .feed = &l->feed,
+                                                         .shards = l->shards,
+                                                         .width = l->model.width}));
     sti_learner_identity(&l->clicks, l->embedding.optimizer, identity);
     l->rows.identity = identity;
     STI_TRY(sti_row_store_open(&l->rows, &l->store));
@@ -400,6 +455,7 @@ void sti_learner_close(sti_learner *l)
     sti_row_store_close(l->store);
     stint_session_close(l->session);
     stint_plan_fini(&l->plan);
+    sti_row_share_fini(&l->share);
     sti_feed_fini(&l->feed);
     sti_free(l->gradient);
     sti_free(l->row_scratch);
@@ -419,11 +475,11 @@ stint_status sti_learner_plan_misses(const sti_learner *l,
     sti_cache_flow flow = {.look = NULL};
     stint_status st;
     *missed_out = 0;
-    if (l->clicks.fields == 0 || rows->cached >= l->clicks.rows)
+    if (l->clicks.fields == 0 || rows->cached >= rows->layout.rows)
         return STINT_OK;
     desc.rings = 0;
     const sti_row_course course = {
-        .first = first, .batches = batches, .look = sti_feed_look, .user = &far};
+        .first = first, .batches = batches, .look = sti_feed_look, .look_user = &far};
     const sti_cache_desc cache = sti_row_store_cache(rows, &course);
     STI_TRY(sti_feed_init(&near, &desc));
     STI_TRY(sti_feed_init(&far, &desc));
@@ -440,7 +496,7 @@ stint_status sti_learner_least_rows(const sti_learner *l, int64_t first,
                                     int64_t batches, int64_t *rows_out)
 {
     sti_row_store_desc d = l->rows;
-    int64_t low = 1, high = l->clicks.rows, missed;
+    int64_t low = 1, high = l->rows.layout.rows, missed;
     d.policy = STI_CACHE_LRU; /* whether rows fit is the same for all, and it looks at
                                  nothing beforehand */
     while (low < high) {

@@ -5,7 +5,7 @@
  * into their inputs, and leave the gradients of these inputs in one block of the whole
  * batch; then each row takes the sum of its gradients in the order of the batch. So the
  * bits follow from the recipe and the data, whatever is in memory and whoever computes
- * what. */
+ * what. Of several ranks each has a part of the rows (row_share.h). */
 #ifndef STI_RECOMMEND_LEARNER_H
 #define STI_RECOMMEND_LEARNER_H
 
@@ -14,7 +14,7 @@
 #include "embed/row_store.h"
 #include "kernel/row/row_update.h"
 #include "recommend/embedding_section.h"
-#include "recommend/feed.h"
+#include "recommend/row_share.h"
 #include "stint/model.h"
 #include "stint/session.h"
 
@@ -41,17 +41,22 @@ typedef struct sti_learner {
     sti_row_store *store;    /* NULL: only planned, or there are no ids */
     sti_feed_desc feed_desc;
     sti_feed feed;
+    int rank, ranks;
+    sti_row_share share; /* of several ranks; of one it is zeroed */
     stint_session *session;
-    stint_plan_result plan; /* of a plan_only one */
-    size_t dense_bytes;     /* of all but the rows */
-    float *gradient;        /* [batch, fields, width] */
-    float *row_scratch;     /* [threads][width] */
+    stint_plan_result plan;       /* of a plan_only one */
+    size_t dense_bytes;           /* of all but the rows */
+    float *gradient;              /* [own samples, fields, width] */
+    int64_t own_first, own_count; /* samples of a batch that are this rank's */
+    int64_t eval_parts;           /* shards of a batch of the test part, and its */
+    int eval_rings;               /* batches in memory */
+    float *row_scratch;           /* [threads][width] */
     int threads;
     sti_team team;
     /* The batch at hand. */
     const sti_feed_slot *now;
-    const sti_row_batch *by_row;
-    float *const *row;
+    const sti_row_batch *by_row, *owned; /* of own samples; of all, this rank's rows */
+    float *const *row, *const *record;   /* where they are, of each */
     sti_row_update update;
     stint_session_result last;
     char folder[1100];
@@ -97,6 +102,12 @@ stint_status sti_learner_plan_misses(const sti_learner *learner,
 /* The fewest rows in memory that batches [first, batches) can be run with. */
 stint_status sti_learner_least_rows(const sti_learner *learner, int64_t first,
                                     int64_t batches, int64_t *rows_out);
+
+/* At the end of a training by several ranks, behind a flush: all rows into the table
+ * `folder` of rank 0, whose store is then that, for reading alone. Collective. */
+stint_status sti_learner_join(sti_learner *learner, sti_comm *comm, const char *folder);
+/* Bytes that this takes while the rank's own store is there. */
+size_t sti_learner_join_bytes(const sti_learner *learner);
 
 /* SHA-256 of the dense part and all rows' weights; the rows must be flushed. */
 stint_status sti_learner_sha256(sti_learner *learner, char hex_out[65]);

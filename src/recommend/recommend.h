@@ -11,6 +11,7 @@
 #define STI_EMBED_META_RECIPE  "recipe"        /* INI */
 #define STI_EMBED_META_DATA    STI_META_CLICKS /* sha256 of the file of ranks */
 #define STI_EMBED_META_WEIGHTS "weights_sha256"
+#define STI_EMBED_META_RANKS   "embed.ranks" /* that have a part of the rows */
 #define STI_EMBED_META_TABLE   "embed.table" /* the table's folder, where not beside */
 #define STI_EMBED_BLOB_PLACE   "embed.place" /* generation, then sums of the epoch */
 
@@ -28,11 +29,31 @@ typedef struct sti_recommend {
     int64_t generation, saved_step; /* of the last checkpoint */
     double trail[STI_EMBED_TRAIL];  /* losses of the last steps */
     int64_t steps_here, planned_missed, checkpoint_bytes;
-    sti_row_counts training; /* counts when training ended */
+    sti_row_counts training;       /* counts when training ended, of all ranks */
+    int64_t cached_all, pages_all; /* rows in memory, pages of the table; likewise */
+    stint_status stop;             /* what any rank was asked for */
     sti_json_log log;
     int64_t start_ns, told_ns, train_ns;
     bool first; /* rank 0, which writes the files */
 } sti_recommend;
+
+/* ---- recommend_ranks.c: in one process next to nothing ---- */
+
+int sti_recommend_ranks(const sti_recommend *r);
+/* All ranks get the failure of the lowest one that has one, or `mine`. Collective, as
+ * those below. */
+stint_status sti_recommend_agree(sti_recommend *r, stint_status mine);
+/* The folder of this rank's rows. */
+void sti_recommend_part(const sti_recommend *r, char folder_out[1200]);
+/* The file of ranks, made where it is not there yet. */
+stint_status sti_recommend_find_ranks(sti_recommend *r);
+/* STINT_E_USAGE: the ranks are not about to do the same. */
+stint_status sti_recommend_compare(sti_recommend *r, const sti_learner *learner);
+/* What rank 0 read of a checkpoint to the others. */
+stint_status sti_recommend_share_start(sti_recommend *r);
+stint_status sti_recommend_sum_counts(sti_recommend *r);
+/* On rank 0 alone: tables of an earlier run by other ranks. */
+stint_status sti_recommend_remove_parts(sti_recommend *r);
 
 /* ---- recommend_log.c ---- */
 

@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -29,6 +30,7 @@ static stint_status write_dense(sti_recommend *r, const char *path, bool model,
     place at = {.generation = generation,
                 .steps = stint_session_steps(r->learner.session)};
     sti_text recipe = {0};
+    char ranks[16];
     stint_status st = sti_recipe_write(r->recipe, model, &recipe);
     if (st != STINT_OK)
         return st;
@@ -37,9 +39,11 @@ static stint_status write_dense(sti_recommend *r, const char *path, bool model,
     const stint_session_text texts[] = {{STI_EMBED_META_DATA, r->learner.clicks.sha256},
                                         {STI_EMBED_META_RECIPE, recipe.data},
                                         {STI_EMBED_META_WEIGHTS, sha256},
-                                        {STI_EMBED_META_TABLE, r->table}};
+                                        {STI_EMBED_META_TABLE, r->table},
+                                        {STI_EMBED_META_RANKS, ranks}};
+    snprintf(ranks, sizeof ranks, "%d", sti_recommend_ranks(r));
     st = stint_session_save(r->learner.session, path, model, &blob, model ? 0 : 1,
-                            texts, 4);
+                            texts, model ? 4 : 5);
     sti_text_fini(&recipe);
     return st;
 }
@@ -65,15 +69,17 @@ stint_status sti_recommend_save(sti_recommend *r)
     const int64_t keep = sti_run_section_of(r->recipe)->keep;
     const int64_t step = stint_session_steps(r->learner.session);
     char name[STI_CHECKPOINT_NAME_BYTES], path[4096];
-    stint_status st;
+    stint_status st = STINT_OK;
     sti_checkpoint_name(step, name);
     snprintf(path, sizeof path, "%.3900s/%s", r->folder.checkpoints, name);
     if (r->learner.store)
-        STI_TRY(sti_row_store_flush(r->learner.store));
+        st = sti_row_store_flush(r->learner.store);
+    STI_TRY(sti_recommend_agree(r, st)); /* all parts, before the commit */
     if (r->first) {
-        STI_TRY(write_dense(r, path, false, r->generation + 1, ""));
+        st = write_dense(r, path, false, r->generation + 1, "");
         count_bytes(r, path);
     }
+    STI_TRY(sti_recommend_agree(r, st));
     if (r->learner.store)
         STI_TRY(sti_row_store_commit(r->learner.store, r->generation + 1, keep));
     r->generation++;
@@ -93,6 +99,19 @@ stint_status sti_recommend_save_model(sti_recommend *r, const char *sha256)
 }
 
 /* ---- going on ---- */
+
+/* Rows lie in as many parts as there were ranks. */
+static stint_status compare_ranks(const sti_recommend *r, const sti_tensor_file *file)
+{
+    const char *text = sti_tensor_file_text(file, STI_EMBED_META_RANKS);
+    const int was = text ? atoi(text) : 1, now = sti_recommend_ranks(r);
+    return was == now
+               ? STINT_OK
+               : sti_fail(STINT_E_USAGE,
+                          "%s: is of %d process%s, each with its part of the "
+                          "rows, not of %d; go on with as many",
+                          sti_tensor_file_path(file), was, was == 1 ? "" : "es", now);
+}
 
 static stint_status compare_recipes(const sti_recommend *r, const sti_tensor_file *file)
 {
@@ -121,6 +140,8 @@ static stint_status check_file(sti_recommend *r, const char *path)
     stint_status st = sti_tensor_file_open(path, &file);
     if (st == STINT_OK)
         st = compare_recipes(r, file);
+    if (st == STINT_OK)
+        st = compare_ranks(r, file);
     sti_tensor_file_close(file);
     return st;
 }

@@ -150,8 +150,9 @@ stint_status sti_scorer_run(sti_scorer *j, sti_row_store *store, int rings,
     if (store)
         STI_TRY(sti_row_store_begin(store, &(sti_row_course){.batches = batches,
                                                              .load = sti_feed_load,
+                                                             .user = &j->feed,
                                                              .look = sti_feed_look,
-                                                             .user = &j->feed}));
+                                                             .look_user = &j->feed}));
     for (int64_t b = 0; b < batches; b++) {
         STI_TRY(run_batch(j, b));
         STI_TRY(tell(j, desc));

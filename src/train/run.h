@@ -110,6 +110,8 @@ bool sti_run_is_first(const sti_run *run);
 stint_status sti_run_agree(sti_run *run, stint_status mine);
 /* STINT_E_USAGE where recipe, data, program or --resume differ between ranks. */
 stint_status sti_run_compare_ranks(sti_run *run);
+/* Likewise of a run without a job; data: what it trains on, in words. */
+stint_status sti_run_compare_data(sti_run *run, const char *data, int64_t steps);
 /* Position, normalisation and all blocks as rank 0 has them. */
 stint_status sti_run_share_start(sti_run *run);
 /* Position, parameters and states as rank 0 has them. */

@@ -102,22 +102,27 @@ static stint_status describe_data(const sti_job *job, char *out, size_t bytes)
     return STINT_OK;
 }
 
-static stint_status fill_identity(const sti_run *run, identity *out)
+static void fill_way(const sti_run *run, int64_t steps, identity *out)
 {
     const sti_recipe_view v = sti_recipe_view_of(run->recipe);
-    memset(out, 0, sizeof *out);
-    const stint_status st = describe_data(&run->job, out->data, sizeof out->data);
     snprintf(out->build, sizeof out->build, "Stint %s, numerics %s", stint_version(),
              STI_NUMERICS_VERSION);
+    snprintf(out->way, sizeof out->way,
+             "%s, %" PRId64 " steps, train.eval_every %" PRId64
+             ", run.checkpoint_every %" PRId64,
+             run->desc->resume ? "--resume" : "no --resume", steps, v.train->eval_every,
+             v.run->checkpoint_every);
+}
+
+static stint_status fill_identity(const sti_run *run, identity *out)
+{
+    memset(out, 0, sizeof *out);
+    const stint_status st = describe_data(&run->job, out->data, sizeof out->data);
+    fill_way(run, run->job.steps, out);
     snprintf(out->models, sizeof out->models, "start %.16s, reference %.16s",
              run->job.inputs.start ? run->job.inputs.start->weights_sha256 : "none",
              run->job.inputs.reference ? run->job.inputs.reference->weights_sha256
                                        : "none");
-    snprintf(out->way, sizeof out->way,
-             "%s, %" PRId64 " steps, train.eval_every %" PRId64
-             ", run.checkpoint_every %" PRId64,
-             run->desc->resume ? "--resume" : "no --resume", run->job.steps,
-             v.train->eval_every, v.run->checkpoint_every);
     return st;
 }
 
@@ -195,18 +200,11 @@ static stint_status share_recipe(const sti_run *run, char **text_out)
     return STINT_OK;
 }
 
-stint_status sti_run_compare_ranks(sti_run *run)
+static stint_status compare(sti_run *run, const identity *own)
 {
-    identity mine, first;
+    identity mine = *own, first = *own;
     char *text = NULL;
-    if (!run->comm)
-        return STINT_OK;
-    sti_comm_set_context(run->comm, "the comparison of recipes", 0);
-    stint_status st = sti_run_agree(run, fill_identity(run, &mine));
-    if (st != STINT_OK)
-        return st;
-    first = mine;
-    st = sti_comm_broadcast(run->comm, 0, &first, sizeof first);
+    stint_status st = sti_comm_broadcast(run->comm, 0, &first, sizeof first);
     if (st == STINT_OK)
         st = share_recipe(run, &text);
     if (st != STINT_OK)
@@ -216,6 +214,28 @@ stint_status sti_run_compare_ranks(sti_run *run)
         st = compare_recipes(run, text);
     sti_free(text);
     return sti_run_agree(run, st);
+}
+
+stint_status sti_run_compare_ranks(sti_run *run)
+{
+    identity mine;
+    if (!run->comm)
+        return STINT_OK;
+    sti_comm_set_context(run->comm, "the comparison of recipes", 0);
+    const stint_status st = sti_run_agree(run, fill_identity(run, &mine));
+    return st == STINT_OK ? compare(run, &mine) : st;
+}
+
+stint_status sti_run_compare_data(sti_run *run, const char *data, int64_t steps)
+{
+    identity mine;
+    if (!run->comm)
+        return STINT_OK;
+    sti_comm_set_context(run->comm, "the comparison of recipes", 0);
+    memset(&mine, 0, sizeof mine);
+    snprintf(mine.data, sizeof mine.data, "%s", data);
+    fill_way(run, steps, &mine);
+    return compare(run, &mine);
 }
 
 /* ---- the beginning ---- */

@@ -173,3 +173,19 @@ out:
     sti_arena_destroy(list.arena);
     return st;
 }
+
+stint_status stint_session_share(stint_session *s)
+{
+    const sti_step_engine *e = s->engine;
+    sti_comm *comm = s->desc.comm;
+    stint_status st = STINT_OK;
+    if (!comm)
+        return STINT_OK;
+    STI_TRY(sti_comm_broadcast(comm, 0, &s->step, sizeof s->step));
+    STI_TRY(sti_comm_broadcast(comm, 0, e->params, e->sizes.params));
+    STI_TRY(sti_comm_broadcast(comm, 0, e->states, e->sizes.states));
+    for (int i = 0; i < s->desc.moments; i++)
+        STI_TRY(sti_comm_broadcast(comm, 0, e->moments[i], e->sizes.moments));
+out:
+    return st;
+}

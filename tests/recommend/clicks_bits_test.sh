@@ -23,7 +23,7 @@ batch = 96
 steps = 160
 shards = 4
 [optimizer]
-lr = 0.05
+lr = 0.005
 [embedding]
 optimizer = lazy-adam
 hot = 0.3
@@ -46,6 +46,8 @@ check() { # NAME, then options
 }
 missing() { [ "$(field "$1.json" rows_missed)" -gt 500 ] || { echo "$1: all in memory"; exit 1; }; }
 check all
+/usr/bin/python3 -c "import sys; sys.exit(not float(sys.argv[1]) > 0.6)" \
+    "$(field all.json test_auc)" || { echo "nothing was learned"; exit 1; }
 for policy in future static lfu lru; do
     check $policy --set embedding.policy=$policy --set embedding.cache=260k
     missing $policy
