@@ -88,6 +88,8 @@ bool sti_serve_cut_equal(const sti_serve_tables *tables, int size, sti_serve_cut
         return false;
     if (!tables->mig7) {
         cut->count[k] = tables->units / size;
+        while (!sti_serve_cut_place(tables, cut, NULL))
+            cut->count[k]--;
         return true;
     }
     /* The full cut with most of that size; what is beside it is not used. */
@@ -152,10 +154,11 @@ stint_status sti_serve_cut_parse(const sti_serve_tables *tables, const char *tex
             break;
         at = end + 1;
     }
-    if (st == STINT_OK && (sti_serve_cut_units(tables, cut_out) > tables->units ||
+    if (st == STINT_OK && (!sti_serve_cut_place(tables, cut_out, NULL) ||
                            (tables->mig7 && !packs_mig7(tables, cut_out))))
-        return sti_fail(STINT_E_USAGE, "cut: %s does not go into %d units",
-                        sti_shown(text), tables->units);
+        return sti_fail(STINT_E_USAGE, "cut: %s does not go into %d units%s",
+                        sti_shown(text), tables->units,
+                        tables->cpus ? ", a share of a CPU on one of them" : "");
     return st;
 }
 

@@ -38,6 +38,7 @@ typedef struct sti_worker {
     int number, size; /* size: index */
     int first_cpu;    /* of the server's list */
     sti_runner *runner;
+    sti_cpu_share *share; /* NULL: whole CPUs */
     pthread_t thread;
     bool begun, running; /* running: a batch is under way; locked */
     pthread_cond_t wake;
@@ -61,9 +62,9 @@ struct sti_server {
     stint_serve_desc desc; /* with the standards filled in */
     sti_serve_options options;
     sti_account account;      /* of the whole process */
-    int units;                /* threads */
-    int cpu[STI_SERVE_UNITS]; /* [units]: those that partitions are kept to */
-    int threads[STI_SERVE_SIZES];
+    int cpus, units;          /* threads, and what they are cut into */
+    int cpu[STI_SERVE_UNITS]; /* [cpus]: those that partitions are kept to */
+    sti_partition_kind kind[STI_SERVE_SIZES];
     sti_served model[STI_SERVE_MODELS];
     sti_serve_tables tables;
     sti_serve_plan plan;

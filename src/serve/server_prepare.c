@@ -20,6 +20,8 @@
 #define DECODE_LEAST ((size_t)16 << 20)
 /* Pages for keys and values beyond one context have this much where no budget says. */
 #define PAGES_BYTES ((size_t)1 << 30)
+/* The system keeps no shares that are much smaller. */
+enum { SHARES_MOST = 100 };
 /* A connection has the pool of libmicrohttpd, and its own. */
 #define CONNECTION_BYTES ((size_t)34 << 10)
 
@@ -42,30 +44,68 @@ static void fill_standards(sti_server *s)
                                      .batch_delay_s = d->batch_delay_s};
 }
 
-/* CPUs that this process may run on, in order; partitions of 1, 2, 4, .. of them and of
- * all. */
-static stint_status choose_units(sti_server *s)
+/* CPUs that this process may run on, in order. */
+static stint_status choose_cpus(sti_server *s)
 {
     uint8_t allowed[STI_CPUS_MOST / 8];
-    sti_serve_tables *t = &s->tables;
     int cpus = 0;
-    stint_status st = sti_threads_choose(s->desc.threads, &s->units, NULL);
+    stint_status st = sti_threads_choose(s->desc.threads, &s->cpus, NULL);
     if (st != STINT_OK)
         return st;
     sti_cpus_allowed(allowed);
-    for (int c = 0; c < STI_CPUS_MOST && cpus < s->units; c++)
+    for (int c = 0; c < STI_CPUS_MOST && cpus < s->cpus; c++)
         if (allowed[c / 8] >> c % 8 & 1)
             s->cpu[cpus++] = c;
-    if (cpus < s->units)
+    if (cpus < s->cpus)
         return sti_fail(STINT_E_USAGE,
                         "%d threads: this process may run on %d CPUs, and each thread "
                         "of a partition has one of its own; -j %d",
-                        s->units, cpus, cpus);
-    t->units = s->units;
-    for (int k = 1; k < s->units; k *= 2)
+                        s->cpus, cpus, cpus);
+    return STINT_OK;
+}
+
+/* Shares of a CPU: 1, 2, 3, 4, 8, .. units, and as many as go on one. */
+static void add_shares(sti_serve_tables *t, int room)
+{
+    for (int k = 1; k < room; k = k == 2 ? 3 : k == 3 ? 4 : 2 * k)
         t->size[t->sizes++] = k;
-    t->size[t->sizes++] = s->units;
-    memcpy(s->threads, t->size, sizeof t->size);
+    t->size[t->sizes++] = room;
+}
+
+/* Partitions of 1, 2, 4, .. CPUs and of all, and of shares of one. */
+static void lay_sizes(sti_server *s)
+{
+    sti_serve_tables *t = &s->tables;
+    t->units = s->units;
+    t->cpus = s->units > s->cpus ? s->cpus : 0;
+    if (t->cpus)
+        add_shares(t, s->units / s->cpus);
+    for (int c = t->cpus && s->units % s->cpus == 0 ? 2 : 1; c < s->cpus; c *= 2)
+        t->size[t->sizes++] = (c * s->units + s->cpus - 1) / s->cpus;
+    if (t->size[t->sizes > 0 ? t->sizes - 1 : 0] < s->units)
+        t->size[t->sizes++] = s->units;
+    for (int k = 0; k < t->sizes; k++) {
+        const int cpus = t->cpus ? sti_serve_size_cpus(t, t->size[k]) : t->size[k];
+        s->kind[k] = (sti_partition_kind){
+            .threads = cpus > 0 ? cpus : 1,
+            .share = cpus > 0 ? 0 : (double)t->size[k] * s->cpus / s->units};
+    }
+}
+
+static stint_status choose_units(sti_server *s)
+{
+    const stint_status st = choose_cpus(s);
+    const int most = s->cpus <= STI_SERVE_UNITS / SHARES_MOST ? s->cpus * SHARES_MOST
+                                                              : STI_SERVE_UNITS;
+    if (st != STINT_OK)
+        return st;
+    s->units = s->desc.units ? s->desc.units : s->cpus;
+    if (s->units < s->cpus || s->units > most)
+        return sti_fail(STINT_E_USAGE,
+                        "--units %d: %d to %d were wanted of %d CPUs; -j takes fewer "
+                        "of these",
+                        s->units, s->cpus, most, s->cpus);
+    lay_sizes(s);
     return STINT_OK;
 }
 
@@ -131,7 +171,7 @@ static stint_status open_model(sti_server *s, const char *text)
                         name);
     const int m = t->models++;
     snprintf(t->model[m].name, STI_SERVE_NAME, "%s", name);
-    STI_TRY(sti_served_open(path, name, s->desc.batch_max, s->threads, t->sizes,
+    STI_TRY(sti_served_open(path, name, s->desc.batch_max, s->kind, t->sizes,
                             &s->model[m]));
     st = sti_serve_model_init(&t->model[m], t->sizes,
                               sti_served_batch_most(&s->model[m]));
@@ -376,7 +416,7 @@ static stint_status account(sti_server *s)
                     (size_t)s->desc.max_connections * CONNECTION_BYTES);
     sti_account_add(a, "graphs", "networks of each batch and size",
                     sti_alloc_now_bytes());
-    sti_account_add_process(a, &process, s->units + 1);
+    sti_account_add_process(a, &process, s->units + 1); /* at most one a unit */
     const stint_status st = plan_pages(s);
     if (st != STINT_OK)
         return st;
@@ -420,11 +460,12 @@ static stint_status take_tables(sti_server *s)
     for (int i = 0; i < s->tables.models && st == STINT_OK; i++) {
         sti_serve_model *own = &s->tables.model[i];
         const int m = sti_serve_find_model(&given, own->name);
-        if (given.units != s->units || given.sizes != s->tables.sizes || m < 0 ||
+        if (given.units != s->units || given.cpus != s->tables.cpus ||
+            given.sizes != s->tables.sizes || m < 0 ||
             given.model[m].batch_most < own->batch_most ||
             memcmp(given.size, s->tables.size, sizeof given.size) != 0) {
             st = sti_fail(STINT_E_INPUT,
-                          "%s: %s on %d threads with batches up to %d was wanted; "
+                          "%s: %s on %d units with batches up to %d was wanted; "
                           "measure anew with --tables-out",
                           s->desc.tables, own->name, s->units, own->batch_most);
             break;
@@ -450,7 +491,7 @@ static stint_status make_tables(sti_server *s)
             s->tables.models, sti_s(s->tables.models), s->tables.sizes,
             sti_s(s->tables.sizes));
     STI_TRY(
-        sti_served_measure(s->model, s->tables.models, s->threads, s->cpu, &s->tables));
+        sti_served_measure(s->model, s->tables.models, s->kind, s->cpu, &s->tables));
     if (s->desc.tables_out) {
         sti_serve_tables_write(&s->tables, &text);
         st = text.failed ? STINT_E_MEMORY

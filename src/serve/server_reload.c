@@ -112,7 +112,7 @@ static stint_status reload_text(sti_server *s, int model)
                         "%s: texts of the weights before these are drawn still; load "
                         "again when they have ended",
                         old->name);
-    STI_TRY(sti_served_text_open(old->path, old->name, old->text->desc.texts, s->units,
+    STI_TRY(sti_served_text_open(old->path, old->name, old->text->desc.texts, s->cpus,
                                  &fresh));
     STI_TRY(sti_served_text_set_pages(fresh, old->text->desc.pages));
     STI_TRY(sti_served_text_agree(old->text, fresh));
@@ -129,7 +129,7 @@ out:
 
 static stint_status reload(sti_server *s, int model)
 {
-    static const int one[] = {1};
+    static const sti_partition_kind one[] = {{.threads = 1}};
     sti_served *old = &s->model[model];
     sti_served fresh = {.steps = 0};
     stint_status st;

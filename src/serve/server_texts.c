@@ -354,8 +354,9 @@ void sti_texts_run(sti_worker *w, sti_serve_batch *batch)
     answer_told(&list);
     const double begun = sti_server_now();
     const int drawn =
-        rows == 0 ? 0
-                  : sti_text_batch_step(t->use->batch, s->threads[w->size], t->drawn);
+        rows == 0
+            ? 0
+            : sti_text_batch_step(t->use->batch, s->kind[w->size].threads, t->drawn);
     (void)pthread_mutex_lock(&s->lock);
     const double now = sti_server_now();
     for (int i = 0; i < drawn; i++)
