@@ -149,7 +149,7 @@ static bool set_quota_2(const sti_cpu_share *s, const char *parent, double quota
            write_file(s->path, "cpu.weight", weight);
 }
 
-/* Of processes that were killed. A group that has threads stays. */
+/* Groups of processes that were killed go. One that has threads stays. */
 static void remove_left(const char *parent)
 {
     DIR *folder = opendir(parent);

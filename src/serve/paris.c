@@ -135,7 +135,7 @@ static bool serves_largest(const sti_serve_tables *t, const sti_serve_cut *cut)
     return true;
 }
 
-/* Of shares of CPUs the smallest that does all models' largest batches: two of the
+/* The smallest share of a CPU that does all models' largest batches: two of the
  * machine's halves are worth more than the whole. */
 static int size_of_largest(const sti_serve_tables *t)
 {

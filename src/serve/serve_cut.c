@@ -32,22 +32,6 @@ void sti_mig7_count(const sti_serve_tables *tables, sti_serve_cut *cut)
     }
 }
 
-int sti_serve_cut_units(const sti_serve_tables *tables, const sti_serve_cut *cut)
-{
-    int units = 0;
-    for (int k = 0; k < tables->sizes; k++)
-        units += cut->count[k] * tables->size[k];
-    return units;
-}
-
-int sti_serve_cut_partitions(const sti_serve_tables *tables, const sti_serve_cut *cut)
-{
-    int count = 0;
-    for (int k = 0; k < tables->sizes; k++)
-        count += cut->count[k];
-    return count;
-}
-
 /* Units of a full cut that are wanted and not there yet. */
 static double fits(const sti_serve_tables *tables, const double *lacking, int c)
 {

@@ -3,6 +3,22 @@
  * neighbours on both. */
 #include "serve/paris_priv.h"
 
+int sti_serve_cut_units(const sti_serve_tables *tables, const sti_serve_cut *cut)
+{
+    int units = 0;
+    for (int k = 0; k < tables->sizes; k++)
+        units += cut->count[k] * tables->size[k];
+    return units;
+}
+
+int sti_serve_cut_partitions(const sti_serve_tables *tables, const sti_serve_cut *cut)
+{
+    int count = 0;
+    for (int k = 0; k < tables->sizes; k++)
+        count += cut->count[k];
+    return count;
+}
+
 int sti_serve_size_cpus(const sti_serve_tables *tables, int units)
 {
     return units * tables->cpus / tables->units;
