@@ -36,6 +36,7 @@ static stint_status start(sti_server *s)
         if (s->model[m].text)
             STI_TRY(sti_texts_create(s, m, s->model[m].text, &s->texts[m]));
     STI_TRY(sti_workers_start(s));
+    STI_TRY(sti_readers_start(s));
     STI_TRY(sti_http_start(&(sti_http_desc){.listen = s->desc.listen,
                                             .max_body_bytes = s->desc.max_body_bytes,
                                             .bodies_most_bytes = s->bodies_most,
@@ -69,7 +70,7 @@ static stint_status tell_address(const sti_server *s)
 static int64_t in_flight(sti_server *s)
 {
     (void)pthread_mutex_lock(&s->lock);
-    const int64_t count = s->in_flight;
+    const int64_t count = s->in_flight + s->reading;
     (void)pthread_mutex_unlock(&s->lock);
     return count;
 }
@@ -159,6 +160,7 @@ stint_status sti_server_run(sti_server *server, stint_serve_result *result_out)
     if (st == STINT_OK)
         st = drain(server);
     sti_workers_stop(server);
+    sti_readers_stop(server);
     give_up(server);
     sti_http_stop(server->http);
     server->http = NULL;

@@ -94,7 +94,7 @@ void sti_server_answer_refused(sti_server *s, int model, sti_http_request *r)
     if (r->refused == 413) {
         sti_answer_error(r, 413, "the body is too large; see --max-body");
     } else {
-        sti_answer_error(r, 503, "too many bodies are read at once; try later");
+        sti_answer_error(r, 503, r->reason);
         r->retry_after_s = 1;
     }
     if (model >= 0)

@@ -409,14 +409,16 @@ static stint_status account(sti_server *s)
         weights += sti_served_weight_bytes(&s->model[m]);
     sti_account_add(a, "weights", "of all models, once", weights);
     sti_account_add(a, "partitions", "what networks work in", partition_bytes(s));
-    sti_account_add(a, "a request", "as it is read, the largest", request_bytes(s));
+    sti_account_add(a, "requests", "as they are read, the largest",
+                    (size_t)(sti_readers_count(s) + 1) * request_bytes(s));
     set_limits(s);
     sti_account_add(a, "an image", "as it is decoded", s->limits.decode_bytes);
     sti_account_add(a, "connections", "what each reads into",
-                    (size_t)s->desc.max_connections * CONNECTION_BYTES);
+                    (size_t)(s->desc.max_connections + STI_HTTP_OVER) *
+                        CONNECTION_BYTES);
     sti_account_add(a, "graphs", "networks of each batch and size",
                     sti_alloc_now_bytes());
-    sti_account_add_process(a, &process, s->units + 1); /* at most one a unit */
+    sti_account_add_process(a, &process, s->units + 1 + sti_readers_count(s));
     const stint_status st = plan_pages(s);
     if (st != STINT_OK)
         return st;

@@ -14,6 +14,9 @@
 #include "serve/server_texts.h"
 #include "stint/version.h"
 
+/* Numbers as text of an answer that is written at once, on the connections' thread. */
+enum { NUMBERS_MOST = 2048 };
+
 /* The last failure that was recorded, as the answer. */
 static void answer_failure(sti_http_request *r, int status)
 {
@@ -38,16 +41,8 @@ static void answer_infer(const sti_pending *p, sti_http_request *r)
     }
 }
 
-void sti_server_finish(void *user, sti_http_request *r)
+static void make_answer(sti_pending *p, sti_http_request *r)
 {
-    sti_pending *p = r->user;
-    (void)user;
-    if (!p) /* told by whoever ended it */
-        return;
-    if (p->of_text) {
-        sti_text_finish((sti_text_pending *)p, r);
-        return;
-    }
     snprintf(r->timing, sizeof r->timing, "queue;dur=%.3f, compute;dur=%.3f",
              1e3 * (p->begun_s - p->query.arrival_s), 1e3 * (p->done_s - p->begun_s));
     if (r->status == 200)
@@ -63,6 +58,34 @@ void sti_server_finish(void *user, sti_http_request *r)
         sti_answer_error(r, r->status,
                          "the model's answer is not finite for this image");
     sti_infer_request_fini(&p->infer);
+    p->told = true;
+}
+
+void sti_server_finish(void *user, sti_http_request *r)
+{
+    sti_pending *p = r->user;
+    (void)user;
+    if (!p || p->told) /* by whoever ended it */
+        return;
+    if (p->of_text)
+        sti_text_finish((sti_text_pending *)p, r);
+    else
+        make_answer(p, r);
+}
+
+static void write_answer(sti_server *s, sti_http_request *r)
+{
+    (void)s;
+    make_answer(r->user, r);
+    sti_http_answer(r);
+}
+
+void sti_pending_answer(sti_pending *p)
+{
+    if (p->http->status == 200 && sti_infer_answer_numbers(&p->infer) > NUMBERS_MOST)
+        sti_readers_add(p->server, p, write_answer);
+    else
+        sti_http_answer(p->http);
 }
 
 void sti_server_forget(void *user, sti_http_request *r)
@@ -104,7 +127,7 @@ static void answer_too_late(sti_pending *p, sti_http_request *r)
 static int offer(sti_server *s, sti_pending *p)
 {
     int partition;
-    if (s->draining)
+    if (s->draining && !p->taken)
         return 503;
     s->seen[p->query.model][p->query.batch - 1]++;
     if (s->in_flight_bytes + p->bytes > s->in_flight_most)
@@ -119,12 +142,14 @@ static int offer(sti_server *s, sti_pending *p)
         sti_pending_end(p, st == STINT_E_BUDGET ? 429 : 500);
         return p->http->status;
     }
-    sti_http_wait(p->http);
+    if (!p->taken)
+        sti_http_wait(p->http);
     sti_workers_wake(s, partition);
     return 0;
 }
 
-static void submit(sti_server *s, sti_pending *p, sti_http_request *r)
+/* True: it is taken, and may be gone already. */
+static bool submit(sti_server *s, sti_pending *p, sti_http_request *r)
 {
     p->query.batch = p->infer.batch;
     p->query.user = p;
@@ -150,6 +175,7 @@ static void submit(sti_server *s, sti_pending *p, sti_http_request *r)
         sti_answer_error(r, 503, "too many requests wait for their answers; try later");
     if (status == 507 || status == 503)
         r->retry_after_s = 1;
+    return status == 0;
 }
 
 /* Bytes of the JSON before binary data; false: the header is none. */
@@ -166,13 +192,24 @@ static bool read_header_bytes(const sti_http_request *r, size_t *bytes_out)
     return true;
 }
 
-static void infer(sti_server *s, int model, sti_http_request *r)
+static bool read_infer(sti_server *s, sti_http_request *r)
 {
     static char nothing[1];
-    const char *type = sti_http_header(r, "Content-Type");
-    const bool image = type && strncmp(type, "image/", 6) == 0;
-    size_t json_bytes;
+    sti_pending *p = r->user;
+    const int model = p->query.model;
     int status = 400;
+    if (sti_infer_request_parse(
+            &s->model[model], &s->limits, r->body ? r->body : nothing, r->body_bytes,
+            p->json_bytes, p->image, &p->infer, &status) == STINT_OK)
+        return submit(s, p, r);
+    answer_failure(r, status);
+    sti_server_count_refused(s, model, status);
+    return false;
+}
+
+static void infer(sti_server *s, int model, sti_http_request *r)
+{
+    const char *type = sti_http_header(r, "Content-Type");
     if (r->refused) {
         sti_server_answer_refused(s, model, r);
         return;
@@ -183,21 +220,19 @@ static void infer(sti_server *s, int model, sti_http_request *r)
         sti_server_count_refused(s, model, 503);
         return;
     }
-    *p = (sti_pending){.server = s, .http = r, .query = {.model = model}};
+    *p = (sti_pending){.server = s,
+                       .http = r,
+                       .query = {.model = model},
+                       .image = type && strncmp(type, "image/", 6) == 0};
     r->user = p;
-    if (!read_header_bytes(r, &json_bytes)) {
+    if (!read_header_bytes(r, &p->json_bytes)) {
         sti_answer_error(r, 400,
                          "Inference-Header-Content-Length: at most the body's bytes "
                          "were wanted");
-    } else if (sti_infer_request_parse(
-                   &s->model[model], &s->limits, r->body ? r->body : nothing,
-                   r->body_bytes, json_bytes, image, &p->infer, &status) != STINT_OK) {
-        answer_failure(r, status);
-    } else {
-        submit(s, p, r);
-        return;
+        sti_server_count_refused(s, model, 400);
+    } else if (!sti_readers_want(r, p->image) || !sti_readers_take(s, p, read_infer)) {
+        (void)read_infer(s, r);
     }
-    sti_server_count_refused(s, model, status);
 }
 
 /* ---- paths ---- */

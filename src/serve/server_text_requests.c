@@ -26,7 +26,7 @@ static int offer(sti_server *s, sti_text_pending *p)
 {
     sti_pending *q = &p->pending;
     sti_texts *t = s->texts[q->query.model];
-    if (s->draining)
+    if (s->draining && !q->taken)
         return 503;
     if (s->in_flight_bytes + q->bytes > s->in_flight_most)
         return 507; /* told as 503, with other words */
@@ -38,7 +38,8 @@ static int offer(sti_server *s, sti_text_pending *p)
     s->in_flight_bytes += q->bytes;
     q->counted = true;
     q->query.number = ++s->completions;
-    sti_http_wait(q->http);
+    if (!q->taken)
+        sti_http_wait(q->http);
     sti_texts_add(t, p);
     sti_texts_offer(t);
     return 0;
@@ -57,7 +58,8 @@ static void answer_too_late(const sti_query *q, sti_http_request *r)
     sti_answer_error(r, 429, words);
 }
 
-static void submit(sti_server *s, sti_text_pending *p, sti_http_request *r)
+/* True: it is taken, and may be gone already. */
+static bool submit(sti_server *s, sti_text_pending *p, sti_http_request *r)
 {
     sti_query *q = &p->pending.query;
     const sti_served_text *text = s->model[q->model].text;
@@ -74,7 +76,7 @@ static void submit(sti_server *s, sti_text_pending *p, sti_http_request *r)
                          "a text of so many tokens takes more memory than there "
                          "is for requests; ask for fewer (max_tokens)");
         sti_server_count_refused(s, q->model, 413);
-        return;
+        return false;
     }
     (void)pthread_mutex_lock(&s->lock);
     const int status = offer(s, p);
@@ -88,6 +90,7 @@ static void submit(sti_server *s, sti_text_pending *p, sti_http_request *r)
         sti_answer_error(r, 503, "too many requests wait for their answers; try later");
     if (status == 507 || status == 503)
         r->retry_after_s = 1;
+    return status == 0;
 }
 
 /* The model of a completion is named in the body; with one text model it need not be.
@@ -107,13 +110,13 @@ static int find_text_model(const sti_server *s, const char *name)
 }
 
 /* True: the request was read; else its answer is set and *status_out says how. */
-static bool read_request(sti_server *s, int *model, bool stream, sti_http_request *r,
+static bool read_request(sti_server *s, int *model, sti_http_request *r,
                          sti_text_pending *p, int *status_out)
 {
     const bool completion = *model < 0;
     stint_status st =
         sti_text_request_parse(r->body ? r->body : "", r->body_bytes, completion,
-                               stream, &p->request, status_out);
+                               p->asked_stream, &p->request, status_out);
     if (st == STINT_OK && completion)
         *model = find_text_model(s, p->request.model);
     if (st == STINT_OK && *model < 0) {
@@ -134,9 +137,23 @@ static bool read_request(sti_server *s, int *model, bool stream, sti_http_reques
     return false;
 }
 
+/* A completion's query has no model before its body is read. */
+static bool read_text(sti_server *s, sti_http_request *r)
+{
+    sti_text_pending *p = r->user;
+    int status = 503, model = p->pending.query.model;
+    if (read_request(s, &model, r, p, &status)) {
+        p->pending.query.model = model;
+        return submit(s, p, r);
+    }
+    p->ended = true;
+    if (model >= 0)
+        sti_server_count_refused(s, model, status);
+    return false;
+}
+
 void sti_server_generate(sti_server *s, int model, bool stream, sti_http_request *r)
 {
-    int status = 503;
     if (r->refused) {
         sti_server_answer_refused(s, model, r);
         return;
@@ -144,19 +161,16 @@ void sti_server_generate(sti_server *s, int model, bool stream, sti_http_request
     sti_text_pending *p = sti_alloc(sizeof *p, "request");
     if (!p) {
         sti_answer_error(r, 503, stint_last_error());
-    } else {
-        p->pending =
-            (sti_pending){.server = s, .http = r, .of_text = true, .begun_s = 0};
-        r->user = &p->pending;
-        if (read_request(s, &model, stream, r, p, &status)) {
-            p->pending.query.model = model;
-            submit(s, p, r);
-            return;
-        }
-        p->ended = true;
+        if (model >= 0)
+            sti_server_count_refused(s, model, 503);
+        return;
     }
-    if (model >= 0)
-        sti_server_count_refused(s, model, status);
+    p->pending = (sti_pending){
+        .server = s, .http = r, .of_text = true, .query = {.model = model}};
+    p->asked_stream = stream;
+    r->user = &p->pending;
+    if (!sti_readers_want(r, false) || !sti_readers_take(s, &p->pending, read_text))
+        (void)read_text(s, r);
 }
 
 /* ---- the end ---- */

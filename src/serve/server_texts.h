@@ -14,6 +14,7 @@
  * first token was there. */
 typedef struct sti_text_pending {
     sti_pending pending; /* first: what requests of both kinds have */
+    bool asked_stream;   /* by its path */
     sti_text_request request;
     char version[13]; /* of the weights that draw it */
     int64_t created;  /* seconds since 1970 */

@@ -72,8 +72,7 @@ static void answer_all(sti_query *q)
 {
     while (q) {
         sti_query *next = q->next; /* the query is gone once it is answered */
-        sti_pending *p = q->user;
-        sti_http_answer(p->http);
+        sti_pending_answer(q->user);
         q = next;
     }
 }
