@@ -6,6 +6,7 @@
 #include "base/fail.h"
 #include "base/file.h"
 #include "base/memory.h"
+#include "base/pages.h"
 
 /* ---- models ---- */
 
@@ -139,21 +140,41 @@ stint_status sti_served_load(sti_served *served)
     if (served->text)
         return sti_served_text_load(served->text);
     const sti_network *n = network_of(served, 0, 0);
-    served->params = sti_alloc(region(n, STI_REGION_PARAM), "parameters");
-    served->states = sti_alloc(region(n, STI_REGION_STATE), "states");
+    if (!served->params)
+        served->params = sti_pages_alloc(region(n, STI_REGION_PARAM), "parameters");
+    if (!served->states)
+        served->states = sti_pages_alloc(region(n, STI_REGION_STATE), "states");
     if (!served->params || !served->states)
         return STINT_E_MEMORY;
     return sti_model_load(served->file, n, served->params, served->states);
 }
 
+void sti_served_unload(sti_served *served)
+{
+    if (served->text) {
+        sti_served_text_unload(served->text);
+        return;
+    }
+    const sti_network *n = network_of(served, 0, 0);
+    if (served->params)
+        sti_pages_forget(served->params, region(n, STI_REGION_PARAM));
+    if (served->states)
+        sti_pages_forget(served->states, region(n, STI_REGION_STATE));
+}
+
+void sti_served_take_file(sti_served *served, sti_served *fresh)
+{
+    stint_model_file *old = served->file;
+    served->file = fresh->file;
+    fresh->file = old;
+}
+
 void sti_served_take_weights(sti_served *served, sti_served *fresh)
 {
     const sti_network *n = network_of(served, 0, 0);
-    stint_model_file *old = served->file;
     memcpy(served->params, fresh->params, region(n, STI_REGION_PARAM));
     memcpy(served->states, fresh->states, region(n, STI_REGION_STATE));
-    served->file = fresh->file;
-    fresh->file = old;
+    sti_served_take_file(served, fresh);
 }
 
 int sti_served_step(const sti_served *served, int images)

@@ -50,12 +50,16 @@ int sti_served_batch_most(const sti_served *served);
 size_t sti_served_weight_bytes(const sti_served *served);
 size_t sti_served_work_bytes(const sti_served *served, int size);
 
-/* Read the weights. */
+/* Read the weights; again, after they were unloaded, to where they were. */
 stint_status sti_served_load(sti_served *served);
+/* Give their memory back; nothing may run. */
+void sti_served_unload(sti_served *served);
 
 /* The weights and the file of `fresh`, of an equal network of images, in the place of
  * one's own, while nothing runs; fresh has the old file then. */
 void sti_served_take_weights(sti_served *served, sti_served *fresh);
+/* Its file alone, of weights that are not loaded. */
+void sti_served_take_file(sti_served *served, sti_served *fresh);
 
 /* The ladder's number of the least batch that holds so many images. */
 int sti_served_step(const sti_served *served, int images);
@@ -78,13 +82,12 @@ void sti_runner_run(sti_runner *runner, int model, int images);
 const float *sti_runner_probabilities(const sti_runner *runner, int model, int images);
 const float *sti_runner_logits(const sti_runner *runner, int model, int images);
 
-/* Times of all models on partitions of all sizes, measured one size after another with
+/* Times of a loaded model on partitions of all sizes, measured one after another with
  * all else idle, but for the rest of a CPU that a partition has a share of, which is
  * kept busy: into tables whose units, sizes and models (sla_s, batch_most) are set.
  * cpus: which ones a partition is kept to. */
-stint_status sti_served_measure(sti_served *models, int count,
-                                const sti_partition_kind *kind, const int *cpus,
-                                sti_serve_tables *tables);
+stint_status sti_served_measure(sti_served *model, const sti_partition_kind *kind,
+                                const int *cpus, int sizes, sti_serve_model *times);
 
 /* Keep the calling thread, and what it begins from now on, to these CPUs. */
 void sti_keep_to_cpus(const int *cpus, int count);

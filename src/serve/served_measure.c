@@ -32,11 +32,11 @@ void sti_keep_to_cpus(const int *cpus, int count)
 
 /* Partitions of one size, on a thread of its own that its crew takes the CPUs from. */
 typedef struct measuring {
-    sti_served *models;
-    int count, size;
+    sti_served *model;
+    int size;
     sti_partition_kind kind;
     const int *cpus;
-    sti_serve_tables *tables;
+    sti_serve_model *times;
     sti_cpu_share *share; /* that the thread was in; NULL: none */
     stint_status status;
     char failure[1024];
@@ -49,16 +49,16 @@ static int by_value(const void *pa, const void *pb)
 }
 
 /* One batch, or one step of so many texts. */
-static double run_once(const measuring *job, sti_runner *runner, int model, int images)
+static double run_once(const measuring *job, sti_runner *runner, int images)
 {
-    sti_served_text *text = job->models[model].text;
+    sti_served_text *text = job->model->text;
     if (!text)
-        (void)sti_runner_input(runner, model, images);
+        (void)sti_runner_input(runner, 0, images);
     const int64_t start = sti_clock_ns();
     if (text)
         sti_text_batch_rehearse(text->batch, job->kind.threads, images);
     else
-        sti_runner_run(runner, model, images);
+        sti_runner_run(runner, 0, images);
     return sti_seconds_since(start);
 }
 
@@ -79,15 +79,15 @@ static bool wants_more(const measuring *job, int count, double seconds)
     return job->kind.share > 0 && count < REPEATS_SHARE && seconds < SECONDS_SHARE;
 }
 
-static void time_step(const measuring *job, sti_runner *runner, int model, int images,
-                      double *p50, double *p95)
+static void time_step(const measuring *job, sti_runner *runner, int images, double *p50,
+                      double *p95)
 {
     double seconds[REPEATS_SHARE];
     int count = 0;
     const int64_t begin = sti_clock_ns();
-    (void)run_once(job, runner, model, images);
+    (void)run_once(job, runner, images);
     while (wants_more(job, count, sti_seconds_since(begin)))
-        seconds[count++] = run_once(job, runner, model, images);
+        seconds[count++] = run_once(job, runner, images);
     qsort(seconds, (size_t)count, sizeof *seconds, by_value);
     *p50 = seconds[(count - 1) / 2];
     *p95 = seconds[(int)(0.95 * (count - 1) + 0.5)];
@@ -112,19 +112,17 @@ static void fill_table(const sti_served *s, int size, const double *p50,
 
 static stint_status measure_size(const measuring *job)
 {
+    double p50[STI_SERVE_LADDER], p95[STI_SERVE_LADDER];
+    const sti_served *s = job->model;
     sti_runner *runner = NULL;
-    stint_status st = sti_runner_create(job->models, job->count, job->size,
-                                        job->kind.threads, &runner);
-    for (int m = 0; m < job->count && st == STINT_OK; m++) {
-        double p50[STI_SERVE_LADDER], p95[STI_SERVE_LADDER];
-        const sti_served *s = &job->models[m];
-        for (int i = 0; i < s->steps && st == STINT_OK; i++) {
-            time_step(job, runner, m, s->step[i], &p50[i], &p95[i]);
-            st = sti_stop_asked();
-        }
-        if (st == STINT_OK)
-            fill_table(s, job->size, p50, p95, &job->tables->model[m]);
+    stint_status st =
+        sti_runner_create(job->model, 1, job->size, job->kind.threads, &runner);
+    for (int i = 0; i < s->steps && st == STINT_OK; i++) {
+        time_step(job, runner, s->step[i], &p50[i], &p95[i]);
+        st = sti_stop_asked();
     }
+    if (st == STINT_OK)
+        fill_table(s, job->size, p50, p95, job->times);
     sti_runner_destroy(runner);
     return st;
 }
@@ -182,18 +180,13 @@ static void *measure_thread(void *arg)
     return NULL;
 }
 
-stint_status sti_served_measure(sti_served *models, int count,
-                                const sti_partition_kind *kind, const int *cpus,
-                                sti_serve_tables *tables)
+stint_status sti_served_measure(sti_served *model, const sti_partition_kind *kind,
+                                const int *cpus, int sizes, sti_serve_model *times)
 {
-    for (int k = 0; k < tables->sizes; k++) {
+    for (int k = 0; k < sizes; k++) {
         pthread_t thread;
-        measuring job = {.models = models,
-                         .count = count,
-                         .size = k,
-                         .kind = kind[k],
-                         .cpus = cpus,
-                         .tables = tables};
+        measuring job = {
+            .model = model, .size = k, .kind = kind[k], .cpus = cpus, .times = times};
         if (pthread_create(&thread, NULL, measure_thread, &job) != 0)
             return sti_fail(STINT_E_MEMORY, "no thread to measure with");
         (void)pthread_join(thread, NULL);

@@ -9,6 +9,7 @@
 #include "serve/http.h"
 #include "serve/infer_request.h"
 #include "serve/serve_plan.h"
+#include "serve/server_models.h"
 #include "stint/serve.h"
 
 /* Latencies are counted in ranges that end at 1 ms, 2 ms, 4 ms, .. 16 s, and above. */
@@ -61,6 +62,7 @@ typedef struct sti_pending {
     sti_infer_request infer;
     size_t bytes; /* that it counts for until its answer is sent */
     bool counted; /* among the bytes that are in flight */
+    bool active;  /* among those of its model that keep it loaded */
     bool taken;   /* by a reader: the connection waits */
     bool told;    /* the answer is made */
     bool image;   /* the body is an image file */
@@ -92,7 +94,8 @@ struct sti_server {
     bool paused;                              /* nothing new is taken: weights change */
     sti_http_request *load[STI_SERVE_MODELS]; /* who asked to load the model anew */
     sti_scheduler *scheduler;
-    sti_worker *worker; /* [workers] */
+    sti_server_models models; /* which are loaded */
+    sti_worker *worker;       /* [workers] */
     int workers;
     sti_serve_counts counts[STI_SERVE_MODELS];
     /* The texts of each text model (NULL: a model of images), and those of weights that
@@ -168,6 +171,11 @@ void sti_workers_wake(sti_server *server, int partition);
 void sti_pending_end(sti_pending *pending, int status);
 /* Its answer, of images: without the lock, once, after sti_pending_end. */
 void sti_pending_answer(sti_pending *pending);
+/* Whole seconds to say in Retry-After. */
+int sti_retry_after_s(double seconds);
+/* Said with 503 of a model that is not loaded, and would be too late. */
+#define STI_SERVER_LOADS \
+    "the model is being loaded, and an answer would be too late; try later"
 /* {"error": words} of a status. */
 void sti_answer_error(sti_http_request *request, int status, const char *words);
 /* A request whose body was not taken; one that no partition has seen is counted. model

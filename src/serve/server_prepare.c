@@ -7,6 +7,7 @@
 #include "base/fail.h"
 #include "base/file.h"
 #include "base/memory.h"
+#include "base/pages.h"
 #include "base/shown.h"
 #include "base/team.h"
 #include "base/units.h"
@@ -379,6 +380,30 @@ static void plan_reload(sti_server *s)
         sti_account_add(a, "a reload", "new weights beside the old", most);
 }
 
+/* Weights of all models, or, where a budget has no room for them, of those that are
+ * loaded at a time; then new weights beside the old still have theirs, if it is there.
+ */
+static void plan_weights(sti_server *s)
+{
+    sti_account *a = &s->account;
+    const size_t budget = s->desc.memory_bytes;
+    const size_t taken = a->total_bytes + s->desc.max_body_bytes + pending_least(s);
+    const size_t left = budget > taken ? budget - taken : 0;
+    const size_t rest = (size_t)s->tables.models * 2 * STI_PAGES_REST;
+    const size_t reload = reload_bytes(s) + rest;
+    size_t most = sti_models_plan(s, budget ? left : SIZE_MAX);
+    if (s->models.on_demand)
+        most = sti_models_plan(s, left >= 2 * reload ? left - reload
+                                  : left > rest      ? left - rest
+                                                     : 0);
+    sti_account_add(a, "weights",
+                    s->models.on_demand ? "of the models that are loaded at a time"
+                                        : "of all models, once",
+                    most);
+    if (s->models.on_demand)
+        sti_account_add(a, "left", "of models that are not loaded", rest);
+}
+
 /* What a budget leaves is for bodies that come in, one of the largest at least, and for
  * requests on their way. */
 static void share_rest(sti_server *s)
@@ -404,10 +429,6 @@ static stint_status account(sti_server *s)
     const sti_account_process process = {.libraries = libraries,
                                          .apart_bytes = sti_alloc_now_bytes()};
     sti_account *a = &s->account;
-    size_t weights = 0;
-    for (int m = 0; m < s->tables.models; m++)
-        weights += sti_served_weight_bytes(&s->model[m]);
-    sti_account_add(a, "weights", "of all models, once", weights);
     sti_account_add(a, "partitions", "what networks work in", partition_bytes(s));
     sti_account_add(a, "requests", "as they are read, the largest",
                     (size_t)(sti_readers_count(s) + 1) * request_bytes(s));
@@ -419,6 +440,7 @@ static stint_status account(sti_server *s)
     sti_account_add(a, "graphs", "networks of each batch and size",
                     sti_alloc_now_bytes());
     sti_account_add_process(a, &process, s->units + 1 + sti_readers_count(s));
+    plan_weights(s);
     const stint_status st = plan_pages(s);
     if (st != STINT_OK)
         return st;
@@ -486,14 +508,19 @@ static stint_status take_tables(sti_server *s)
 static stint_status make_tables(sti_server *s)
 {
     sti_text text = {0};
-    stint_status st;
+    stint_status st = STINT_OK;
+    if (!s->desc.tables)
+        sti_log(STINT_LOG_INFO, "measuring %d model%s on partitions of %d size%s",
+                s->tables.models, sti_s(s->tables.models), s->tables.sizes,
+                sti_s(s->tables.sizes));
+    for (int m = 0; m < s->tables.models; m++) {
+        STI_TRY(sti_models_load_now(s, m));
+        if (!s->desc.tables)
+            STI_TRY(sti_served_measure(&s->model[m], s->kind, s->cpu, s->tables.sizes,
+                                       &s->tables.model[m]));
+    }
     if (s->desc.tables)
         return take_tables(s);
-    sti_log(STINT_LOG_INFO, "measuring %d model%s on partitions of %d size%s",
-            s->tables.models, sti_s(s->tables.models), s->tables.sizes,
-            sti_s(s->tables.sizes));
-    STI_TRY(
-        sti_served_measure(s->model, s->tables.models, s->kind, s->cpu, &s->tables));
     if (s->desc.tables_out) {
         sti_serve_tables_write(&s->tables, &text);
         st = text.failed ? STINT_E_MEMORY
@@ -513,8 +540,6 @@ stint_status sti_server_prepare(sti_server *server, const stint_serve_desc *desc
     STI_TRY(open_models(server));
     STI_TRY(read_sla(server));
     STI_TRY(account(server));
-    for (int m = 0; m < server->tables.models; m++)
-        STI_TRY(sti_served_load(&server->model[m]));
     STI_TRY(expect_traffic(server));
     STI_TRY(make_tables(server));
     STI_TRY(sti_serve_plan_make(&server->options, &server->tables, &server->plan));

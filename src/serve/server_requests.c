@@ -50,7 +50,10 @@ static void make_answer(sti_pending *p, sti_http_request *r)
     else if (r->status == 504)
         sti_answer_error(r, 504, "the deadline went by before the request's turn came");
     else if (r->status == 503)
-        sti_answer_error(r, 503, "the server ended before the request's turn came");
+        sti_answer_error(r, 503,
+                         p->server->draining
+                             ? "the server ended before the request's turn came"
+                             : "the model could not be loaded; see the server's log");
     else if (r->status == 499)
         sti_answer_error(r, 499,
                          "the client had closed its end before the request's turn");
@@ -123,6 +126,33 @@ static void answer_too_late(sti_pending *p, sti_http_request *r)
     sti_answer_error(r, 429, words);
 }
 
+static void take(sti_server *s, sti_pending *p)
+{
+    s->in_flight++;
+    s->in_flight_bytes += p->bytes;
+    p->counted = true;
+}
+
+/* Locked. A request of a model that is not loaded waits for it, if it can be answered
+ * in time then; the model comes in any case. 0: it waits; 508: told as 503, with other
+ * words. */
+static int await_model(sti_server *s, sti_pending *p)
+{
+    const double now = sti_server_now();
+    const double wait = sti_models_wait_s(s, p->query.model, now);
+    p->query.expected_s =
+        now + wait + sti_scheduler_least(s->scheduler, p->query.model, p->query.batch);
+    if (!s->desc.admit_all && p->query.expected_s > p->query.deadline_s) {
+        p->http->retry_after_s = sti_retry_after_s(wait);
+        return 508;
+    }
+    take(s, p);
+    if (!p->taken)
+        sti_http_wait(p->http);
+    sti_models_park(s, p);
+    return 0;
+}
+
 /* Locked. 0: taken, else the status. */
 static int offer(sti_server *s, sti_pending *p)
 {
@@ -132,9 +162,10 @@ static int offer(sti_server *s, sti_pending *p)
     s->seen[p->query.model][p->query.batch - 1]++;
     if (s->in_flight_bytes + p->bytes > s->in_flight_most)
         return 507; /* told as 503, with other words */
-    s->in_flight++;
-    s->in_flight_bytes += p->bytes;
-    p->counted = true;
+    if (!sti_models_is_in(s, p->query.model))
+        return await_model(s, p);
+    take(s, p);
+    sti_models_begun(s, p);
     const stint_status st =
         sti_scheduler_offer(s->scheduler, &p->query, sti_server_now(), &partition);
     if (st != STINT_OK) {
@@ -162,7 +193,7 @@ static bool submit(sti_server *s, sti_pending *p, sti_http_request *r)
     sti_http_drop_body(r); /* all of it is in the pixels now */
     (void)pthread_mutex_lock(&s->lock);
     const int status = offer(s, p);
-    if (status == 503 || status == 507)
+    if (status == 503 || status >= 507)
         s->counts[p->query.model].rejected++;
     (void)pthread_mutex_unlock(&s->lock);
     if (status == 429)
@@ -173,6 +204,8 @@ static bool submit(sti_server *s, sti_pending *p, sti_http_request *r)
         sti_answer_error(r, 503, "the server is shutting down");
     else if (status == 507)
         sti_answer_error(r, 503, "too many requests wait for their answers; try later");
+    else if (status == 508)
+        sti_answer_error(r, 503, STI_SERVER_LOADS);
     if (status == 507 || status == 503)
         r->retry_after_s = 1;
     return status == 0;
@@ -263,6 +296,21 @@ static void answer_state(sti_http_request *r, const char *key, bool is)
     sti_json_end_object(&j);
 }
 
+/* A model that is loaded when it is asked for is ready to be asked, too. */
+static void answer_ready(sti_server *s, int model, sti_http_request *r)
+{
+    sti_json j = {.out = &r->answer};
+    r->status = s->draining ? 503 : 200;
+    sti_json_begin_object(&j, NULL);
+    sti_json_bool(&j, "ready", !s->draining);
+    if (s->models.on_demand) {
+        (void)pthread_mutex_lock(&s->lock);
+        sti_json_bool(&j, "loaded", s->models.place[model].in);
+        (void)pthread_mutex_unlock(&s->lock);
+    }
+    sti_json_end_object(&j);
+}
+
 /* "NAME", "NAME/versions/V", and what is behind it, at `at`. */
 static int find_model(const sti_server *s, const char *at, const char **rest_out)
 {
@@ -314,7 +362,7 @@ static void answer_model(sti_server *s, const char *at, sti_http_request *r)
     else if (r->refused)
         sti_server_answer_refused(s, -1, r);
     else if (strcmp(rest, "/ready") == 0 && is_get(r))
-        answer_state(r, "ready", !s->draining);
+        answer_ready(s, m, r);
     else if (*rest == '\0' && is_get(r) && s->model[m].text)
         sti_text_metadata(&s->model[m], s->tables.model[m].sla_s, &r->answer);
     else if (*rest == '\0' && is_get(r))

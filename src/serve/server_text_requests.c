@@ -30,10 +30,15 @@ static int offer(sti_server *s, sti_text_pending *p)
         return 503;
     if (s->in_flight_bytes + q->bytes > s->in_flight_most)
         return 507; /* told as 503, with other words */
-    q->query.expected_s = sti_texts_foretell(t, &p->request, sti_server_now());
+    const bool in = sti_models_is_in(s, q->query.model);
+    const double now = sti_server_now();
+    const double wait = in ? 0 : sti_models_wait_s(s, q->query.model, now);
+    q->query.expected_s = sti_texts_foretell(t, &p->request, now) + wait;
     if (!s->desc.admit_all && q->query.expected_s < HUGE_VAL &&
-        q->query.expected_s > q->query.deadline_s)
-        return 429;
+        q->query.expected_s > q->query.deadline_s) {
+        q->http->retry_after_s = sti_retry_after_s(wait);
+        return in ? 429 : 508;
+    }
     s->in_flight++;
     s->in_flight_bytes += q->bytes;
     q->counted = true;
@@ -88,6 +93,8 @@ static bool submit(sti_server *s, sti_text_pending *p, sti_http_request *r)
         sti_answer_error(r, 503, "the server is shutting down");
     else if (status == 507)
         sti_answer_error(r, 503, "too many requests wait for their answers; try later");
+    else if (status == 508)
+        sti_answer_error(r, 503, STI_SERVER_LOADS);
     if (status == 507 || status == 503)
         r->retry_after_s = 1;
     return status == 0;
@@ -219,7 +226,10 @@ void sti_text_finish(sti_text_pending *p, sti_http_request *r)
     } else if (r->status == 504) {
         sti_answer_error(r, 504, "the deadline went by before the text's turn came");
     } else if (r->status == 503) {
-        sti_answer_error(r, 503, "the server ended before the text did");
+        sti_answer_error(r, 503,
+                         s->draining ? "the server ended before the text did"
+                                     : "the model could not be loaded; see the "
+                                       "server's log");
     } else if (r->status == 499) {
         sti_answer_error(r, 499, "the client had closed its end");
     } else {
