@@ -4,7 +4,8 @@ clients that leave among them; resident bytes after the first 10,000 requests an
 
     bench/serve_soak.py STINT [--requests N] [--rate R]
 
-Models are small and trained here. Fails where resident memory grew by 1 MiB or more."""
+Models are small and trained here. Fails where resident memory grew by 1 MiB or more, where a good request failed,
+and where the server's counts are not those of what was sent, the bad requests and those left among them."""
 import argparse
 import http.client
 import json
@@ -30,8 +31,8 @@ def resident(address):
     sys.exit("no stint_resident_bytes")
 
 
-def nuisances(address, stop):
-    """Bodies that are no JSON, clients that leave in the middle of a text or of a body."""
+def nuisances(address, stop, handed):
+    """Bodies that are no JSON, clients that leave in the middle of a text or of a body. How many were whole."""
     host, port = address.split(":")
     long = json.dumps({"text_input": "a cat", "parameters": {"max_tokens": 5000}})
     i = 0
@@ -39,8 +40,10 @@ def nuisances(address, stop):
         i += 1
         path, body = [("t/generate_stream", long), ("t/generate", "{"), ("m/infer", "[" * 5000)][i % 3]
         with socket.create_connection((host, int(port))) as s:
+            whole = i % 5 != 0
+            handed[0] += whole
             s.sendall(f"POST /v2/models/{path} HTTP/1.1\r\nHost: x\r\nContent-Length: {len(body)}\r\n\r\n"
-                      .encode() + body.encode()[:len(body) - (i % 5 == 0)])
+                      .encode() + body.encode()[:len(body) - (not whole)])
             s.settimeout(1)
             try:
                 s.recv(1000)
@@ -81,15 +84,17 @@ def main():
                 sys.exit("stint serve did not begin")
         address = open("address").read().strip()
         stop = threading.Event()
-        other = threading.Thread(target=nuisances, args=(address, stop))
+        handed = [0]
+        other = threading.Thread(target=nuisances, args=(address, stop, handed))
         other.start()
-        sent, begin = 0, None
+        sent, begin, failed = 0, None, 0
         while sent < a.requests:
             part = 10000 if begin is None else min(100000, a.requests - sent)
             texts = part // 10
             counts = [load(stint, address, "m", part - texts, a.rate, "--batch", "lognormal:1,0.9"),
                       load(stint, address, "t", texts, a.rate / 10, "--data", "prompts.txt", "--batch", "10")]
             sent += sum(c["sent"] for c in counts)
+            failed += sum(c["failed"] for c in counts)
             now = resident(address)
             begin = begin or now
             print(f"{sent:9d} requests: {now / 2**20:.2f} MiB resident, {(now - begin) / 2**10:+.0f} KiB; "
@@ -97,8 +102,12 @@ def main():
         stop.set()
         other.join()
         server.terminate()
-        print(server.communicate()[0].decode().strip())
-    sys.exit(now - begin >= 1 << 20)
+        told = json.loads(server.communicate()[0])
+        all_told = sum(told[k] for k in ("served", "rejected", "late", "failed"))
+        print(f"{sent} good requests, {failed} of them failed; {handed[0]} bad ones or left; the server: {told}")
+        if all_told != sent + handed[0]:
+            print(f"{all_told} were told, {sent + handed[0]} sent")
+    sys.exit(now - begin >= 1 << 20 or failed > 0 or all_told != sent + handed[0])
 
 
 main()

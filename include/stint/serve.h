@@ -53,7 +53,10 @@ typedef struct stint_serve_desc {
     size_t memory_bytes;
     /* Threads, of which partitions are cut; 0: every CPU this process may run on. */
     int threads;
-    /* How: "auto" (standard), "paris", or sizes in threads as "1,1". */
+    /* Finer: so many equal shares of the threads' CPUs, each kept by a control group of
+     * the system; 0: a CPU each. At most 100 a CPU, 1024 in all. */
+    int units;
+    /* How: "auto" (standard), "paris", or sizes in units as "1,1". */
     const char *cut;
     /* 0: elsa, 1: fifs, 2: jsed, 3: random. */
     int policy;
@@ -94,7 +97,8 @@ typedef struct stint_serve_result {
  * answered; STINT_E_TERMINATED: drain_s was too short. STINT_E_USAGE, STINT_E_INPUT:
  * what is wrong with the description, a model or a file; STINT_E_BUDGET: memory_bytes,
  * or the SLA for the largest batch, cannot be kept; STINT_E_IO: the address;
- * STINT_E_UNSUPPORTED: no libmicrohttpd. One call at a time. */
+ * STINT_E_UNSUPPORTED: no libmicrohttpd, or units finer than a CPU without control
+ * groups that this process may make. One call at a time. */
 STINT_API stint_status stint_serve(const stint_serve_desc *desc,
                                    stint_serve_result *result_out);
 

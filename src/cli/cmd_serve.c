@@ -10,7 +10,7 @@
 typedef struct serve_args {
     const char *sla, *listen, *address_file, *traffic, *tables, *tables_out;
     size_t memory_bytes, max_body_bytes;
-    int64_t threads, max_connections;
+    int64_t threads, units, max_connections;
     double drain_s;
     bool explain;
     sti_serve_options serve;
@@ -41,6 +41,12 @@ static const sti_option serve_rows[] = {
      .unit = "SIZE",
      SERVE_ROW(memory_bytes, STI_OPTION_BYTES, "auto",
                "bound on the peak of the whole process; auto: none")},
+    {.name = "units",
+     .unit = "N",
+     .min = 0,
+     .max = STI_SERVE_UNITS,
+     SERVE_ROW(units, STI_OPTION_INT, "0",
+               "equal shares that the CPUs are cut into; 0: a CPU each")},
     {.name = "traffic",
      .unit = "FILE",
      SERVE_ROW(traffic, STI_OPTION_PATH, "",
@@ -147,6 +153,7 @@ static stint_status serve_run(sti_cli_call *call)
                                    .address_file = args->address_file,
                                    .memory_bytes = args->memory_bytes,
                                    .threads = (int)args->threads,
+                                   .units = (int)args->units,
                                    .cut = args->serve.cut,
                                    .policy = args->serve.policy,
                                    .admit_all = args->serve.admit == 1,
@@ -175,14 +182,6 @@ static stint_status serve_run(sti_cli_call *call)
     return st == STINT_OK ? answer(call, &result) : st;
 }
 
-static const sti_cli_absent serve_absent[] = {
-    {.word = "--units",
-     .status = STINT_E_UNSUPPORTED,
-     .sentence = "cuts finer than a CPU are not there; --cut 1,1 gives each of two "
-                 "partitions a CPU of its own"},
-    {.word = NULL},
-};
-
 const sti_cli_command sti_cmd_serve = {
     .name = "serve",
     .summary = "answer requests over HTTP, each in time or refused at once",
@@ -196,7 +195,6 @@ const sti_cli_command sti_cmd_serve = {
         "answered first. SIGHUP loads the models anew.",
     .min_operands = 1,
     .max_operands = STI_SERVE_MODELS,
-    .absent = serve_absent,
     STI_CLI_ARGS(serve_rows, serve_args),
     .run = serve_run,
 };

@@ -8,14 +8,20 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 
 #include "base/clock.h"
 #include "base/library.h"
 #include "base/memory.h"
+#include "base/number.h"
 #include "serve/http_listen.h"
 
-enum { STREAM_BLOCK = 4096 }; /* bytes of a stream that are asked for at once */
+enum {
+    STREAM_BLOCK = 4096, /* bytes of a stream that are asked for at once */
+    OVER_IDLE_S = 2,
+    OTHER_FILES = 64 /* that a server has open */
+};
 
 /* The calls that we make. */
 typedef struct mhd_calls {
@@ -34,6 +40,7 @@ typedef struct mhd_calls {
     const char *(*lookup)(struct MHD_Connection *, enum MHD_ValueKind, const char *);
     const union MHD_ConnectionInfo *(*info)(struct MHD_Connection *,
                                             enum MHD_ConnectionInfoType, ...);
+    enum MHD_Result (*set)(struct MHD_Connection *, enum MHD_CONNECTION_OPTION, ...);
 } mhd_calls;
 
 struct sti_http {
@@ -41,9 +48,10 @@ struct sti_http {
     sti_http_desc desc;
     sti_http_listener listener;
     struct MHD_Daemon *daemon;
-    atomic_bool quiet;   /* no new connections: the listening socket is ours again */
-    size_t bodies_bytes; /* that are held now; the connections' thread's */
-    atomic_llong open;   /* handed over and not over */
+    atomic_bool quiet; /* no new connections: the listening socket is ours again */
+    atomic_size_t bodies_bytes; /* that are held now */
+    atomic_llong open;          /* handed over and not over */
+    int connections;            /* the connections' thread's */
 };
 
 /* What a request is to this file. */
@@ -53,6 +61,7 @@ typedef struct exchange {
     struct MHD_Connection *connection;
     size_t capacity;
     bool handed, waits;
+    bool over; /* its connection is one too many */
 } exchange;
 
 static stint_status load_mhd(mhd_calls *m)
@@ -68,7 +77,8 @@ static stint_status load_mhd(mhd_calls *m)
                                       {"MHD_suspend_connection", &m->suspend},
                                       {"MHD_resume_connection", &m->resume},
                                       {"MHD_lookup_connection_value", &m->lookup},
-                                      {"MHD_get_connection_info", &m->info}};
+                                      {"MHD_get_connection_info", &m->info},
+                                      {"MHD_set_connection_option", &m->set}};
     return sti_library_load(
         "libmicrohttpd.so.12",
         "libmicrohttpd serves HTTP and is not installed (on Debian: "
@@ -122,7 +132,7 @@ static enum MHD_Result send_answer(exchange *e)
         snprintf(number, sizeof number, "%zu", r->header_bytes);
         (void)m->header(response, "Inference-Header-Content-Length", number);
     }
-    if (e->http->quiet) /* whoever asks again is to find another server */
+    if (e->http->quiet || e->over) /* whoever asks again is to find another server */
         (void)m->header(response, "Connection", "close");
     const enum MHD_Result sent = m->queue(e->connection, (unsigned)r->status, response);
     m->destroy(response);
@@ -168,8 +178,19 @@ const char *sti_http_header(const sti_http_request *request, const char *name)
 
 /* ---- requests ---- */
 
+/* A body that is refused is read to its end all the same, for an answer before that
+ * would be lost with the connection. */
+static void refuse(exchange *e, int status, const char *reason)
+{
+    e->request.refused = status;
+    e->request.reason = reason;
+    sti_http_drop_body(&e->request);
+}
+
 static exchange *begin(sti_http *http, struct MHD_Connection *connection)
 {
+    const union MHD_ConnectionInfo *info =
+        http->mhd.info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
     exchange *e = sti_alloc(sizeof *e, "request");
     if (!e)
         return NULL;
@@ -177,32 +198,40 @@ static exchange *begin(sti_http *http, struct MHD_Connection *connection)
     e->connection = connection;
     e->request.http = e;
     e->request.arrival_ns = sti_clock_ns();
+    e->over = info && info->socket_context;
+    if (e->over)
+        refuse(e, 503, "too many connections are open (--max-connections); try later");
     return e;
 }
 
 void sti_http_drop_body(sti_http_request *request)
 {
     exchange *e = request->http;
-    e->http->bodies_bytes -= request->body_bytes;
+    atomic_fetch_sub(&e->http->bodies_bytes, request->body_bytes);
     sti_free(request->body);
     request->body = NULL;
     request->body_bytes = e->capacity = 0;
 }
 
-/* A body that is refused is read to its end all the same, for an answer before that
- * would be lost with the connection. */
-static void refuse(exchange *e, int status)
+/* As long as the body says that it is, if it says so: pages that do not come cost
+ * nothing, and none are copied. */
+static size_t announced(const exchange *e)
 {
-    e->request.refused = status;
-    sti_http_drop_body(&e->request);
+    const char *text = sti_http_header(&e->request, "Content-Length");
+    int64_t n = 0;
+    return text && sti_digits_read(text, text + strlen(text), INT64_MAX / 4, &n)
+               ? (size_t)n
+               : 0;
 }
 
 static bool make_room(exchange *e, size_t bytes)
 {
     const size_t most = e->http->desc.max_body_bytes;
-    const size_t room = 2 * bytes + 4096;
+    size_t room = 2 * bytes + 4096;
     if (bytes <= e->capacity)
         return true;
+    if (e->capacity == 0 && announced(e) + 1 > room)
+        room = announced(e) + 1;
     const size_t capacity = room < most ? room : most + 1;
     char *more = sti_realloc(e->request.body, capacity, "body of a request");
     if (!more)
@@ -220,15 +249,15 @@ static void take_body(exchange *e, const char *bytes, size_t count)
     if (r->refused)
         return;
     if (count > http->desc.max_body_bytes - r->body_bytes) {
-        refuse(e, 413);
+        refuse(e, 413, NULL);
         return;
     }
-    if (count > http->desc.bodies_most_bytes - http->bodies_bytes ||
+    if (count > http->desc.bodies_most_bytes - atomic_load(&http->bodies_bytes) ||
         !make_room(e, r->body_bytes + count + 1)) {
-        refuse(e, 503);
+        refuse(e, 503, "too many bodies are read at once; try later");
         return;
     }
-    http->bodies_bytes += count;
+    atomic_fetch_add(&http->bodies_bytes, count);
     memcpy(r->body + r->body_bytes, bytes, count);
     r->body_bytes += count;
     r->body[r->body_bytes] = '\0';
@@ -283,7 +312,47 @@ static void completed(void *user, struct MHD_Connection *connection, void **stat
     *state = NULL;
 }
 
+/* One too many keeps its place, marked, for as long as it takes to tell it so. Beyond
+ * those connections wait until the system has them accepted. */
+static void connection_changed(void *user, struct MHD_Connection *connection,
+                               void **context, enum MHD_ConnectionNotificationCode what)
+{
+    sti_http *http = user;
+    if (what == MHD_CONNECTION_NOTIFY_CLOSED) {
+        http->connections--;
+        return;
+    }
+    if (++http->connections <= http->desc.max_connections)
+        return;
+    *context = http;
+    (void)http->mhd.set(connection, MHD_CONNECTION_OPTION_TIMEOUT,
+                        (unsigned)OVER_IDLE_S);
+}
+
 /* ---- life ---- */
+
+/* The bound on open files that a process begins with is often below what it may have.
+ */
+static stint_status allow_files(int connections)
+{
+    struct rlimit limit;
+    const rlim_t wanted = (rlim_t)(connections + STI_HTTP_OVER + OTHER_FILES);
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= wanted)
+        return STINT_OK;
+    if (limit.rlim_max != RLIM_INFINITY && limit.rlim_max < wanted)
+        return sti_fail(
+            STINT_E_USAGE,
+            "--max-connections %d: this process may open %llu files "
+            "(ulimit -Hn); at most %llu connections",
+            connections, (unsigned long long)limit.rlim_max,
+            limit.rlim_max > STI_HTTP_OVER + OTHER_FILES
+                ? (unsigned long long)(limit.rlim_max - STI_HTTP_OVER - OTHER_FILES)
+                : 0ULL);
+    limit.rlim_cur = wanted;
+    if (setrlimit(RLIMIT_NOFILE, &limit) != 0)
+        return sti_fail_errno("%llu open files", (unsigned long long)wanted);
+    return STINT_OK;
+}
 
 stint_status sti_http_start(const sti_http_desc *desc, sti_http **http_out)
 {
@@ -294,12 +363,14 @@ stint_status sti_http_start(const sti_http_desc *desc, sti_http **http_out)
     http->desc = *desc;
     http->listener.fd = -1;
     STI_TRY(load_mhd(&http->mhd));
+    STI_TRY(allow_files(desc->max_connections));
     STI_TRY(sti_http_listen(desc->listen, &http->listener));
     http->daemon = http->mhd.start(
         MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL,
         access_handler, http, MHD_OPTION_LISTEN_SOCKET, http->listener.fd,
-        MHD_OPTION_CONNECTION_LIMIT, (unsigned)desc->max_connections,
+        MHD_OPTION_CONNECTION_LIMIT, (unsigned)(desc->max_connections + STI_HTTP_OVER),
         MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)desc->idle_s,
+        MHD_OPTION_NOTIFY_CONNECTION, connection_changed, http,
         MHD_OPTION_NOTIFY_COMPLETED, completed, http, MHD_OPTION_END);
     if (!http->daemon)
         STI_TRY(sti_fail(STINT_E_IO, "%s: the server did not start", desc->listen));

@@ -13,12 +13,16 @@
 
 typedef struct sti_http sti_http;
 
+/* Connections beyond the bound that are kept for as long as it takes to refuse them. */
+enum { STI_HTTP_OVER = 64 };
+
 typedef struct sti_http_request {
     const char *method, *path; /* valid until it is handed over */
     char *body;                /* NUL-terminated; sti_alloc'ed, or NULL */
     size_t body_bytes;
     int64_t arrival_ns; /* when its first line was read */
     int refused;        /* 413, 503: there is no body, and only a refusal is wanted */
+    const char *reason; /* literal: why it is refused with 503 */
     /* The answer, to be filled before it is given. */
     int status;
     const char *type; /* literal, of the content; NULL: application/json */
@@ -31,13 +35,17 @@ typedef struct sti_http_request {
     bool streams;        /* the body comes from `more`, piece by piece */
     void *user;          /* the handler's */
     void *http;          /* the room's own */
+    struct sti_http_request *next; /* of whoever has it while it waits */
 } sti_http_request;
 
 typedef struct sti_http_desc {
     const char *listen; /* "127.0.0.1:8000", port 0: a free one; "unix:PATH" */
     size_t max_body_bytes;
     size_t bodies_most_bytes; /* of all requests that are being read, together */
-    int max_connections, idle_s;
+    /* Requests on connections beyond these are refused with 503; STINT_E_USAGE where
+     * the process may not open so many files. */
+    int max_connections;
+    int idle_s; /* without a byte, after which a connection is closed */
     /* A complete request. It sets the answer, or calls sti_http_wait and returns; later
      * whoever has done the work calls sti_http_answer. */
     void (*handle)(void *user, sti_http_request *request);
@@ -74,7 +82,7 @@ void sti_http_sleep(sti_http_request *request);
 /* Has the client closed its end? From any thread, of a request that waits. */
 bool sti_http_left(const sti_http_request *request);
 
-/* The body is not needed any more; in `handle`. */
+/* The body is not needed any more; of whoever has the request. */
 void sti_http_drop_body(sti_http_request *request);
 /* A header of the request, or NULL; in `handle`. */
 const char *sti_http_header(const sti_http_request *request, const char *name);

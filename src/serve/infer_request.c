@@ -398,6 +398,15 @@ static size_t output_bytes(const sti_infer_request *q, int output)
                : (size_t)(q->batch * q->model->classes) * sizeof(float);
 }
 
+int64_t sti_infer_answer_numbers(const sti_infer_request *q)
+{
+    int64_t count = 0;
+    for (int o = 0; o < STI_OUTPUTS; o++)
+        if (q->wanted[o] && !q->binary[o])
+            count += q->batch * (o == STI_OUTPUT_CLASS ? 1 : q->model->classes);
+    return count;
+}
+
 static void add_data(const sti_infer_request *q, int output, sti_json *j)
 {
     const int64_t classes = q->model->classes;

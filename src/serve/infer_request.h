@@ -45,6 +45,9 @@ void sti_infer_request_fini(sti_infer_request *request); /* a zeroed one is fine
 /* What it takes until its answer is sent, the answer's text among it. */
 size_t sti_infer_request_bytes(const sti_infer_request *request);
 
+/* Numbers of the answer that are written as text. */
+int64_t sti_infer_answer_numbers(const sti_infer_request *request);
+
 /* The answer as a body; *header_bytes_out: of the JSON where binary data follows, else
  * 0. */
 void sti_infer_answer(const sti_infer_request *request, sti_text *out,

@@ -73,6 +73,24 @@ static stint_status find_demand(const sti_serve_tables *t, const sti_serve_model
     return STINT_OK;
 }
 
+static bool has_room(const sti_serve_tables *t, const sti_serve_cut *cut, int size)
+{
+    sti_serve_cut more = *cut;
+    more.count[size]++;
+    return sti_serve_cut_place(t, &more, NULL);
+}
+
+/* Shares of CPUs that do not fit on them, though their units would: the largest go. */
+static void thin(const sti_serve_tables *t, sti_serve_cut *cut)
+{
+    while (!sti_serve_cut_place(t, cut, NULL)) {
+        int k = t->sizes - 1;
+        while (cut->count[k] == 0 || sti_serve_size_cpus(t, t->size[k]) > 0)
+            k--;
+        cut->count[k]--;
+    }
+}
+
 /* Whole numbers: rounded down, then what is left to those that lost most, in units. */
 static void round_cut(const sti_serve_tables *t, const double *wanted,
                       sti_serve_cut *cut)
@@ -80,13 +98,15 @@ static void round_cut(const sti_serve_tables *t, const double *wanted,
     *cut = (sti_serve_cut){.count = {0}};
     for (int k = 0; k < t->sizes; k++)
         cut->count[k] = (int)(wanted[k] + 1e-9);
+    thin(t, cut);
     for (;;) {
         const int left = t->units - sti_serve_cut_units(t, cut);
         int best = -1;
         double most = 0;
         for (int k = 0; k < t->sizes; k++) {
             const double lost = (wanted[k] - cut->count[k]) * t->size[k];
-            if (wanted[k] > 0 && t->size[k] <= left && (best < 0 || lost > most)) {
+            if (wanted[k] > 0 && t->size[k] <= left && (best < 0 || lost > most) &&
+                has_room(t, cut, k)) {
                 best = k;
                 most = lost;
             }
@@ -97,26 +117,43 @@ static void round_cut(const sti_serve_tables *t, const double *wanted,
     }
 }
 
+static bool does_largest(const sti_serve_model *m, int size)
+{
+    return sti_serve_p95(m, size)[m->batch_most - 1] <= m->sla_s;
+}
+
 /* The largest batch must find a partition that answers it in time. */
 static bool serves_largest(const sti_serve_tables *t, const sti_serve_cut *cut)
 {
     for (int m = 0; m < t->models; m++) {
-        const sti_serve_model *model = &t->model[m];
         bool any = false;
         for (int k = 0; k < t->sizes; k++)
-            any =
-                any || (cut->count[k] > 0 &&
-                        sti_serve_p95(model, k)[model->batch_most - 1] <= model->sla_s);
+            any = any || (cut->count[k] > 0 && does_largest(&t->model[m], k));
         if (!any)
             return false;
     }
     return true;
 }
 
-/* One of the largest size in place of as many small ones as it needs. */
+/* The smallest share of a CPU that does all models' largest batches: two of the
+ * machine's halves are worth more than the whole. */
+static int size_of_largest(const sti_serve_tables *t)
+{
+    for (int k = 0; t->cpus && k < t->sizes; k++) {
+        int does = 0;
+        for (int m = 0; m < t->models; m++)
+            does += does_largest(&t->model[m], k);
+        if (does == t->models)
+            return k;
+    }
+    return t->sizes - 1;
+}
+
+/* One of the size that the largest batch needs in place of as many others as it takes,
+ * small ones first. */
 static void add_largest(const sti_serve_tables *t, sti_serve_cut *cut)
 {
-    const int last = t->sizes - 1;
+    const int last = size_of_largest(t);
     if (t->mig7) {
         double wanted[STI_SERVE_SIZES];
         for (int k = 0; k < t->sizes; k++)
@@ -126,8 +163,8 @@ static void add_largest(const sti_serve_tables *t, sti_serve_cut *cut)
         return;
     }
     cut->count[last]++;
-    for (int k = 0; k < last; k++)
-        while (cut->count[k] > 0 && sti_serve_cut_units(t, cut) > t->units)
+    for (int k = 0; k < t->sizes; k++)
+        while (k != last && cut->count[k] > 0 && !sti_serve_cut_place(t, cut, NULL))
             cut->count[k]--;
 }
 

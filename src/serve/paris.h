@@ -58,4 +58,12 @@ void sti_serve_cut_text(const sti_serve_tables *tables, const sti_serve_cut *cut
                         sti_text *out);
 int sti_serve_cut_partitions(const sti_serve_tables *tables, const sti_serve_cut *cut);
 
+/* Whole CPUs of a partition of so many units; 0: it is a share of one (the units' part
+ * of it), or the tables know of no CPUs. */
+int sti_serve_size_cpus(const sti_serve_tables *tables, int units);
+/* Do the partitions fit side by side? first_cpu_out [partitions, by rising size], if
+ * not NULL, gets the first CPU of each, or, where the tables know of no CPUs, unit. */
+bool sti_serve_cut_place(const sti_serve_tables *tables, const sti_serve_cut *cut,
+                         int *first_cpu_out);
+
 #endif

@@ -118,7 +118,7 @@ typedef struct climb {
 static stint_status look(climb *c, const sti_serve_cut *cut)
 {
     double per_s;
-    if (c->looks++ >= MOST_LOOKS)
+    if (c->looks++ >= MOST_LOOKS || !sti_serve_cut_place(c->t, cut, NULL))
         return STINT_OK;
     const stint_status st = sti_serve_bound(c->t, cut, &per_s);
     if (st == STINT_OK && per_s > c->best_per_s * (1 + 1e-9)) {
@@ -145,9 +145,24 @@ static stint_status look_at_devices(climb *c)
     return st;
 }
 
+/* As many of a size as find room. */
+static void add_all(const sti_serve_tables *t, int size, sti_serve_cut *cut)
+{
+    do
+        cut->count[size]++;
+    while (sti_serve_cut_place(t, cut, NULL));
+    cut->count[size]--;
+}
+
 /* What is free goes to one size, the rest of it to the largest that fit. */
 static void refill(const sti_serve_tables *t, int size, sti_serve_cut *cut)
 {
+    if (t->cpus) {
+        add_all(t, size, cut);
+        for (int k = t->sizes - 1; k >= 0; k--)
+            add_all(t, k, cut);
+        return;
+    }
     int left = t->units - sti_serve_cut_units(t, cut);
     cut->count[size] += left / t->size[size];
     left %= t->size[size];

@@ -32,22 +32,6 @@ void sti_mig7_count(const sti_serve_tables *tables, sti_serve_cut *cut)
     }
 }
 
-int sti_serve_cut_units(const sti_serve_tables *tables, const sti_serve_cut *cut)
-{
-    int units = 0;
-    for (int k = 0; k < tables->sizes; k++)
-        units += cut->count[k] * tables->size[k];
-    return units;
-}
-
-int sti_serve_cut_partitions(const sti_serve_tables *tables, const sti_serve_cut *cut)
-{
-    int count = 0;
-    for (int k = 0; k < tables->sizes; k++)
-        count += cut->count[k];
-    return count;
-}
-
 /* Units of a full cut that are wanted and not there yet. */
 static double fits(const sti_serve_tables *tables, const double *lacking, int c)
 {
@@ -88,6 +72,8 @@ bool sti_serve_cut_equal(const sti_serve_tables *tables, int size, sti_serve_cut
         return false;
     if (!tables->mig7) {
         cut->count[k] = tables->units / size;
+        while (!sti_serve_cut_place(tables, cut, NULL))
+            cut->count[k]--;
         return true;
     }
     /* The full cut with most of that size; what is beside it is not used. */
@@ -152,10 +138,11 @@ stint_status sti_serve_cut_parse(const sti_serve_tables *tables, const char *tex
             break;
         at = end + 1;
     }
-    if (st == STINT_OK && (sti_serve_cut_units(tables, cut_out) > tables->units ||
+    if (st == STINT_OK && (!sti_serve_cut_place(tables, cut_out, NULL) ||
                            (tables->mig7 && !packs_mig7(tables, cut_out))))
-        return sti_fail(STINT_E_USAGE, "cut: %s does not go into %d units",
-                        sti_shown(text), tables->units);
+        return sti_fail(STINT_E_USAGE, "cut: %s does not go into %d units%s",
+                        sti_shown(text), tables->units,
+                        tables->cpus ? ", a share of a CPU on one of them" : "");
     return st;
 }
 

@@ -103,6 +103,7 @@ static stint_status read_header(reader *r, const json_t *root)
     const char *format = json_string_value(json_object_get(root, "format"));
     const char *legal = json_string_value(json_object_get(root, "legal"));
     const json_t *units = json_object_get(root, "units");
+    const json_t *cpus = json_object_get(root, "cpus");
     const json_int_t n = json_integer_value(units);
     if (!format || strcmp(format, FORMAT) != 0)
         return refuse(r, "format", "\"" FORMAT "\"");
@@ -112,6 +113,10 @@ static stint_status read_header(reader *r, const json_t *root)
         return refuse(r, "legal", "any or mig7");
     t->units = (int)n;
     t->mig7 = legal && strcmp(legal, "mig7") == 0;
+    t->cpus = (int)json_integer_value(cpus);
+    if (cpus && (!json_is_integer(cpus) || json_integer_value(cpus) < 1 ||
+                 json_integer_value(cpus) > n || t->mig7))
+        return refuse(r, "cpus", "a whole number of CPUs, at most one a unit");
     if (t->mig7 && t->units % 7 != 0)
         return refuse(r, "units", "with mig7 a multiple of 7");
     return STINT_OK;
@@ -350,6 +355,8 @@ void sti_serve_tables_write(const sti_serve_tables *tables, sti_text *out)
     sti_json_begin_object(&j, NULL);
     sti_json_text(&j, "format", FORMAT);
     sti_json_int(&j, "units", tables->units);
+    if (tables->cpus > 0)
+        sti_json_int(&j, "cpus", tables->cpus);
     sti_json_text(&j, "legal", tables->mig7 ? "mig7" : "any");
     sti_json_begin_array(&j, "models");
     for (int m = 0; m < tables->models; m++)

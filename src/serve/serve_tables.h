@@ -32,9 +32,11 @@ typedef struct sti_serve_model {
 } sti_serve_model;
 
 typedef struct sti_serve_tables {
-    int units;                 /* that the machine is cut into */
-    bool mig7;                 /* devices of seven units, cut as an A100 can be */
-    int sizes;                 /* rising */
+    int units; /* that the machine is cut into */
+    int cpus;  /* of which those are shares: a partition is a share of one CPU, or whole
+                  CPUs (serve_place.c); 0: any partitions that sum up fit */
+    bool mig7; /* devices of seven units, cut as an A100 can be */
+    int sizes; /* rising */
     int size[STI_SERVE_SIZES]; /* units of a partition */
     int models;
     sti_serve_model model[STI_SERVE_MODELS];
@@ -42,10 +44,10 @@ typedef struct sti_serve_tables {
 } sti_serve_tables;
 
 /* From JSON: {"format": "stint-serve-tables", "units", "legal": "any" or "mig7",
- * "models": [{"name", "sla_s", "sizes", "batches", "p50_s", "p95_s", "share"}]}: a row
- * of times a size, an entry a batch, null where nothing was measured. Batches between
- * those given are interpolated. `path` names it in messages. STINT_E_INPUT: what was
- * seen and wanted; nothing is left to be freed then. */
+ * "cpus", "models": [{"name", "sla_s", "sizes", "batches", "p50_s", "p95_s",
+ * "share"}]}: a row of times a size, an entry a batch, null where nothing was measured.
+ * Batches between those given are interpolated. `path` names it in messages.
+ * STINT_E_INPUT: what was seen and wanted; nothing is left to be freed then. */
 stint_status sti_serve_tables_parse(const char *text, size_t bytes, const char *path,
                                     sti_serve_tables *tables_out);
 stint_status sti_serve_tables_read(const char *path, sti_serve_tables *tables_out);

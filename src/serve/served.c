@@ -6,6 +6,7 @@
 #include "base/fail.h"
 #include "base/file.h"
 #include "base/memory.h"
+#include "base/pages.h"
 
 /* ---- models ---- */
 
@@ -14,7 +15,7 @@ static sti_network *network_of(const sti_served *s, int size, int step)
     return &s->network[size * s->steps + step];
 }
 
-static stint_status build(sti_served *s, const int *threads)
+static stint_status build(sti_served *s, const sti_partition_kind *kind)
 {
     const sti_network_desc desc = sti_model_network_in_use(s->file);
     stint_status st = STINT_OK;
@@ -23,7 +24,7 @@ static stint_status build(sti_served *s, const int *threads)
             sti_network *n = network_of(s, k, i);
             st = sti_network_build(&desc, STINT_EVAL, s->step[i], n);
             if (st == STINT_OK)
-                st = sti_network_plan(n, threads[k]);
+                st = sti_network_plan(n, kind[k].threads);
             /* All share one block of weights. */
             if (st == STINT_OK)
                 st = sti_network_agree(network_of(s, 0, 0), n);
@@ -48,20 +49,21 @@ static stint_status open_text(sti_served *s, int batch_most, int threads)
 }
 
 stint_status sti_served_open(const char *path, const char *name, int batch_most,
-                             const int *threads, int sizes, sti_served *served_out)
+                             const sti_partition_kind *kind, int sizes,
+                             sti_served *served_out)
 {
     sti_served *s = served_out;
     stint_status st;
     *s = (sti_served){.path = path, .sizes = sizes};
     snprintf(s->name, sizeof s->name, "%s", name);
     if (sti_path_is_dir(path) && sti_hf_folder_is(path))
-        return open_text(s, batch_most, threads[sizes - 1]);
+        return open_text(s, batch_most, kind[sizes - 1].threads);
     STI_TRY(sti_model_open_for("model", path, &s->file));
     const sti_network_desc *net = &s->file->network;
     if (net->context) {
         stint_model_close(s->file);
         s->file = NULL;
-        return open_text(s, batch_most, threads[sizes - 1]);
+        return open_text(s, batch_most, kind[sizes - 1].threads);
     }
     if (net->field.coordinates > 0) {
         st = sti_fail(STINT_E_UNSUPPORTED,
@@ -77,7 +79,7 @@ stint_status sti_served_open(const char *path, const char *name, int batch_most,
     lay_ladder(s, batch_most);
     s->network =
         sti_alloc_array((int64_t)sizes * s->steps, sizeof *s->network, "models");
-    st = s->network ? build(s, threads) : STINT_E_MEMORY;
+    st = s->network ? build(s, kind) : STINT_E_MEMORY;
 out:
     return st;
 }
@@ -138,21 +140,41 @@ stint_status sti_served_load(sti_served *served)
     if (served->text)
         return sti_served_text_load(served->text);
     const sti_network *n = network_of(served, 0, 0);
-    served->params = sti_alloc(region(n, STI_REGION_PARAM), "parameters");
-    served->states = sti_alloc(region(n, STI_REGION_STATE), "states");
+    if (!served->params)
+        served->params = sti_pages_alloc(region(n, STI_REGION_PARAM), "parameters");
+    if (!served->states)
+        served->states = sti_pages_alloc(region(n, STI_REGION_STATE), "states");
     if (!served->params || !served->states)
         return STINT_E_MEMORY;
     return sti_model_load(served->file, n, served->params, served->states);
 }
 
+void sti_served_unload(sti_served *served)
+{
+    if (served->text) {
+        sti_served_text_unload(served->text);
+        return;
+    }
+    const sti_network *n = network_of(served, 0, 0);
+    if (served->params)
+        sti_pages_forget(served->params, region(n, STI_REGION_PARAM));
+    if (served->states)
+        sti_pages_forget(served->states, region(n, STI_REGION_STATE));
+}
+
+void sti_served_take_file(sti_served *served, sti_served *fresh)
+{
+    stint_model_file *old = served->file;
+    served->file = fresh->file;
+    fresh->file = old;
+}
+
 void sti_served_take_weights(sti_served *served, sti_served *fresh)
 {
     const sti_network *n = network_of(served, 0, 0);
-    stint_model_file *old = served->file;
     memcpy(served->params, fresh->params, region(n, STI_REGION_PARAM));
     memcpy(served->states, fresh->states, region(n, STI_REGION_STATE));
-    served->file = fresh->file;
-    fresh->file = old;
+    sti_served_take_file(served, fresh);
 }
 
 int sti_served_step(const sti_served *served, int images)

@@ -6,6 +6,7 @@
 #ifndef STI_SERVE_SERVED_H
 #define STI_SERVE_SERVED_H
 
+#include "base/cpu_share.h"
 #include "exec/exec.h"
 #include "serve/serve_tables.h"
 #include "serve/served_text.h"
@@ -25,11 +26,18 @@ typedef struct sti_served {
     void *params, *states;
 } sti_served;
 
-/* Open a model and build its networks, for threads[sizes], rising, and batches up to
+/* What partitions of a size run on. */
+typedef struct sti_partition_kind {
+    int threads;  /* a CPU each */
+    double share; /* of one CPU; 0: whole CPUs */
+} sti_partition_kind;
+
+/* Open a model and build its networks, for kind[sizes], rising, and batches up to
  * batch_most; of text for so many texts at a time. Nothing is read yet, nor allocated
  * for use. Whatever there is of it is freed by sti_served_fini. */
 stint_status sti_served_open(const char *path, const char *name, int batch_most,
-                             const int *threads, int sizes, sti_served *served_out);
+                             const sti_partition_kind *kind, int sizes,
+                             sti_served *served_out);
 void sti_served_fini(sti_served *served); /* a zeroed one is fine */
 
 /* SHA-256 of the weights, 64 hex digits. */
@@ -42,12 +50,16 @@ int sti_served_batch_most(const sti_served *served);
 size_t sti_served_weight_bytes(const sti_served *served);
 size_t sti_served_work_bytes(const sti_served *served, int size);
 
-/* Read the weights. */
+/* Read the weights; again, after they were unloaded, to where they were. */
 stint_status sti_served_load(sti_served *served);
+/* Give their memory back; nothing may run. */
+void sti_served_unload(sti_served *served);
 
 /* The weights and the file of `fresh`, of an equal network of images, in the place of
  * one's own, while nothing runs; fresh has the old file then. */
 void sti_served_take_weights(sti_served *served, sti_served *fresh);
+/* Its file alone, of weights that are not loaded. */
+void sti_served_take_file(sti_served *served, sti_served *fresh);
 
 /* The ladder's number of the least batch that holds so many images. */
 int sti_served_step(const sti_served *served, int images);
@@ -70,11 +82,12 @@ void sti_runner_run(sti_runner *runner, int model, int images);
 const float *sti_runner_probabilities(const sti_runner *runner, int model, int images);
 const float *sti_runner_logits(const sti_runner *runner, int model, int images);
 
-/* Times of all models on partitions of all sizes, measured one size after another with
- * all else idle: into tables whose units, sizes and models (sla_s, batch_most) are set.
- * cpus [units]: which ones a partition is kept to. */
-stint_status sti_served_measure(sti_served *models, int count, const int *threads,
-                                const int *cpus, sti_serve_tables *tables);
+/* Times of a loaded model on partitions of all sizes, measured one after another with
+ * all else idle, but for the rest of a CPU that a partition has a share of, which is
+ * kept busy: into tables whose units, sizes and models (sla_s, batch_most) are set.
+ * cpus: which ones a partition is kept to. */
+stint_status sti_served_measure(sti_served *model, const sti_partition_kind *kind,
+                                const int *cpus, int sizes, sti_serve_model *times);
 
 /* Keep the calling thread, and what it begins from now on, to these CPUs. */
 void sti_keep_to_cpus(const int *cpus, int count);

@@ -100,6 +100,12 @@ stint_status sti_served_text_load(sti_served_text *s)
     return st;
 }
 
+void sti_served_text_unload(sti_served_text *s)
+{
+    sti_text_batch_destroy(s->batch);
+    s->batch = NULL;
+}
+
 stint_status sti_served_text_try(sti_served_text *s)
 {
     const int32_t token = 0;

@@ -26,6 +26,8 @@ void sti_served_text_destroy(sti_served_text *served); /* NULL is fine */
 stint_status sti_served_text_set_pages(sti_served_text *served, int64_t pages);
 /* Read the weights. */
 stint_status sti_served_text_load(sti_served_text *served);
+/* Give their memory back, and that of the texts; there are none. */
+void sti_served_text_unload(sti_served_text *served);
 /* Draw one token, to see that the logits are numbers. No text may be in the batch. */
 stint_status sti_served_text_try(sti_served_text *served);
 /* May the one take the place of the other? STINT_E_INPUT: what differs. */

@@ -36,6 +36,8 @@ static stint_status start(sti_server *s)
         if (s->model[m].text)
             STI_TRY(sti_texts_create(s, m, s->model[m].text, &s->texts[m]));
     STI_TRY(sti_workers_start(s));
+    STI_TRY(sti_readers_start(s));
+    STI_TRY(sti_models_start(s));
     STI_TRY(sti_http_start(&(sti_http_desc){.listen = s->desc.listen,
                                             .max_body_bytes = s->desc.max_body_bytes,
                                             .bodies_most_bytes = s->bodies_most,
@@ -69,7 +71,7 @@ static stint_status tell_address(const sti_server *s)
 static int64_t in_flight(sti_server *s)
 {
     (void)pthread_mutex_lock(&s->lock);
-    const int64_t count = s->in_flight;
+    const int64_t count = s->in_flight + s->reading;
     (void)pthread_mutex_unlock(&s->lock);
     return count;
 }
@@ -94,8 +96,10 @@ static stint_status drain(sti_server *s)
 {
     const double until = sti_server_now() + s->desc.drain_s;
     sti_http_quiesce(s->http);
-    while (in_flight(s) > 0 && sti_server_now() < until)
+    while (in_flight(s) > 0 && sti_server_now() < until) {
+        sti_models_tidy(s);
         rest(2);
+    }
     deliver(s, until);
     if (in_flight(s) == 0)
         return STINT_OK;
@@ -105,13 +109,24 @@ static stint_status drain(sti_server *s)
                     in_flight(s), sti_time_text(s->desc.drain_s));
 }
 
+/* Before partitions, and for models. Locked. */
+static sti_query *withdraw_all(sti_server *s)
+{
+    sti_query *all = sti_scheduler_withdraw_all(s->scheduler);
+    sti_query **last = &all;
+    while (*last)
+        last = &(*last)->next;
+    *last = sti_models_withdraw_all(s);
+    return all;
+}
+
 /* Queries that still wait, which nobody will take: they are told so. */
 static void give_up(sti_server *s)
 {
     if (!s->scheduler)
         return;
     (void)pthread_mutex_lock(&s->lock);
-    sti_query *all = sti_scheduler_withdraw_all(s->scheduler);
+    sti_query *all = withdraw_all(s);
     for (sti_query *q = all; q; q = q->next) {
         sti_pending *pending = q->user;
         if (q->steady)
@@ -151,6 +166,7 @@ stint_status sti_server_run(sti_server *server, stint_serve_result *result_out)
     while (st == STINT_OK && sti_stop_asked() == STINT_OK) {
         sti_server_reload(server, sti_stop_take_save());
         sti_texts_tidy(server);
+        sti_models_tidy(server);
         st = sti_server_watch(server);
         rest(20);
     }
@@ -159,6 +175,8 @@ stint_status sti_server_run(sti_server *server, stint_serve_result *result_out)
     if (st == STINT_OK)
         st = drain(server);
     sti_workers_stop(server);
+    sti_readers_stop(server);
+    sti_models_stop(server);
     give_up(server);
     sti_http_stop(server->http);
     server->http = NULL;

@@ -9,6 +9,7 @@
 #include "serve/http.h"
 #include "serve/infer_request.h"
 #include "serve/serve_plan.h"
+#include "serve/server_models.h"
 #include "stint/serve.h"
 
 /* Latencies are counted in ranges that end at 1 ms, 2 ms, 4 ms, .. 16 s, and above. */
@@ -31,6 +32,7 @@ typedef struct sti_serve_counts {
 
 typedef struct sti_server sti_server;
 typedef struct sti_texts sti_texts; /* server_texts.h */
+typedef struct sti_readers sti_readers;
 
 /* One partition's thread. */
 typedef struct sti_worker {
@@ -38,12 +40,18 @@ typedef struct sti_worker {
     int number, size; /* size: index */
     int first_cpu;    /* of the server's list */
     sti_runner *runner;
+    sti_cpu_share *share; /* NULL: whole CPUs */
     pthread_t thread;
     bool begun, running; /* running: a batch is under way; locked */
     pthread_cond_t wake;
     int64_t batches, images;
     double busy_s;
 } sti_worker;
+
+/* What a reader does for a request. Reading is done with the files taken: false: it was
+ * not submitted, and its answer is set. */
+typedef void sti_reader_job(sti_server *server, sti_http_request *request);
+typedef bool sti_reader_read(sti_server *server, sti_http_request *request);
 
 /* A request on its way, from its body to its answer. */
 typedef struct sti_pending {
@@ -54,6 +62,13 @@ typedef struct sti_pending {
     sti_infer_request infer;
     size_t bytes; /* that it counts for until its answer is sent */
     bool counted; /* among the bytes that are in flight */
+    bool active;  /* among those of its model that keep it loaded */
+    bool taken;   /* by a reader: the connection waits */
+    bool told;    /* the answer is made */
+    bool image;   /* the body is an image file */
+    size_t json_bytes;
+    sti_reader_job *job; /* of a reader, next */
+    sti_reader_read *read;
     double begun_s, done_s;
 } sti_pending;
 
@@ -61,9 +76,9 @@ struct sti_server {
     stint_serve_desc desc; /* with the standards filled in */
     sti_serve_options options;
     sti_account account;      /* of the whole process */
-    int units;                /* threads */
-    int cpu[STI_SERVE_UNITS]; /* [units]: those that partitions are kept to */
-    int threads[STI_SERVE_SIZES];
+    int cpus, units;          /* threads, and what they are cut into */
+    int cpu[STI_SERVE_UNITS]; /* [cpus]: those that partitions are kept to */
+    sti_partition_kind kind[STI_SERVE_SIZES];
     sti_served model[STI_SERVE_MODELS];
     sti_serve_tables tables;
     sti_serve_plan plan;
@@ -79,7 +94,8 @@ struct sti_server {
     bool paused;                              /* nothing new is taken: weights change */
     sti_http_request *load[STI_SERVE_MODELS]; /* who asked to load the model anew */
     sti_scheduler *scheduler;
-    sti_worker *worker; /* [workers] */
+    sti_server_models models; /* which are loaded */
+    sti_worker *worker;       /* [workers] */
     int workers;
     sti_serve_counts counts[STI_SERVE_MODELS];
     /* The texts of each text model (NULL: a model of images), and those of weights that
@@ -92,11 +108,12 @@ struct sti_server {
     double seen[STI_SERVE_MODELS][STI_SERVE_BATCH];
     double looked_s; /* when it was last looked whether they are as expected */
     int64_t recuts;  /* how often the machine was cut anew */
-    int64_t in_flight;
+    int64_t in_flight, reading; /* reading: by readers */
     size_t in_flight_bytes;
     _Atomic bool draining; /* read without the lock, too */
     bool stopping;
     sti_http *http;
+    sti_readers *readers;
 };
 
 /* Models opened and checked against the memory, tables made, the plan made. */
@@ -123,6 +140,20 @@ void sti_server_handle(void *user, sti_http_request *request);
 void sti_server_finish(void *user, sti_http_request *request);
 void sti_server_forget(void *user, sti_http_request *request);
 
+/* ---- readers (server_readers.c): what would hold up the connections' thread ---- */
+
+/* Threads that read large bodies, and write large answers. */
+int sti_readers_count(const sti_server *server);
+stint_status sti_readers_start(sti_server *server);
+void sti_readers_stop(sti_server *server); /* what was handed over is done first */
+/* A request whose connection waits: a reader does the job, which sees to its answer. */
+void sti_readers_add(sti_server *server, sti_pending *pending, sti_reader_job *job);
+/* Is the body one to be read there? image: it is an image file. */
+bool sti_readers_want(const sti_http_request *request, bool image);
+/* The connection waits till a reader has read the body. False: the server ends, and
+ * nothing is done. */
+bool sti_readers_take(sti_server *server, sti_pending *pending, sti_reader_read *read);
+
 /* ---- what others see (server_pages.c) ---- */
 
 void sti_server_metrics(sti_server *server, sti_text *out); /* Prometheus; locked */
@@ -138,6 +169,13 @@ void sti_workers_wake(sti_server *server, int partition);
 /* The status of a request; its answer follows. Locked; the caller then calls
  * sti_http_answer without the lock. */
 void sti_pending_end(sti_pending *pending, int status);
+/* Its answer, of images: without the lock, once, after sti_pending_end. */
+void sti_pending_answer(sti_pending *pending);
+/* Whole seconds to say in Retry-After. */
+int sti_retry_after_s(double seconds);
+/* Said with 503 of a model that is not loaded, and would be too late. */
+#define STI_SERVER_LOADS \
+    "the model is being loaded, and an answer would be too late; try later"
 /* {"error": words} of a status. */
 void sti_answer_error(sti_http_request *request, int status, const char *words);
 /* A request whose body was not taken; one that no partition has seen is counted. model

@@ -1,4 +1,6 @@
 /* What files of the server share: the clock, waking workers, how a request ends. */
+#include <math.h>
+
 #include "base/clock.h"
 #include "base/json.h"
 #include "serve/server.h"
@@ -57,9 +59,16 @@ void sti_pending_end(sti_pending *pending, int status)
         pending->http->status = status;
     count(pending, status);
     s->in_flight--;
+    if (pending->active)
+        sti_models_ended(s, pending->query.model);
 }
 
 /* ---- answers that refuse ---- */
+
+int sti_retry_after_s(double seconds)
+{
+    return seconds > 0 && seconds < 3600 ? (int)ceil(seconds) : seconds > 0 ? 3600 : 1;
+}
 
 void sti_answer_error(sti_http_request *r, int status, const char *words)
 {
@@ -94,7 +103,7 @@ void sti_server_answer_refused(sti_server *s, int model, sti_http_request *r)
     if (r->refused == 413) {
         sti_answer_error(r, 413, "the body is too large; see --max-body");
     } else {
-        sti_answer_error(r, 503, "too many bodies are read at once; try later");
+        sti_answer_error(r, 503, r->reason);
         r->retry_after_s = 1;
     }
     if (model >= 0)

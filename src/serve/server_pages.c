@@ -74,6 +74,19 @@ static void add_texts(const sti_server *s, sti_text *out)
     }
 }
 
+static void add_loaded(const sti_server *s, sti_text *out)
+{
+    metric_head(out, "stint_model_loaded", "gauge", "is the model in memory");
+    for (int m = 0; m < s->tables.models; m++)
+        sti_text_printf(out, "stint_model_loaded{model=\"%s\"} %d\n", s->model[m].name,
+                        s->models.place[m].in);
+    metric_head(out, "stint_model_loads_total", "counter",
+                "times that the model was loaded on demand");
+    for (int m = 0; m < s->tables.models; m++)
+        sti_text_printf(out, "stint_model_loads_total{model=\"%s\"} %" PRId64 "\n",
+                        s->model[m].name, s->models.place[m].loads);
+}
+
 static void add_partitions(const sti_server *s, sti_text *out)
 {
     metric_head(out, "stint_partition_busy_seconds_total", "counter",
@@ -91,6 +104,8 @@ void sti_server_metrics(sti_server *s, sti_text *out)
     add_latency(s, out);
     if (s->text_models > 0)
         add_texts(s, out);
+    if (s->models.on_demand)
+        add_loaded(s, out);
     add_partitions(s, out);
     metric_head(out, "stint_recuts_total", "counter",
                 "times that the machine was cut anew");
@@ -145,6 +160,9 @@ static void explain_model(const sti_server *s, int number, sti_json *j)
     for (int i = 0; i < s->model[number].steps; i++)
         sti_json_int(j, NULL, s->model[number].step[i]);
     sti_json_end_array(j);
+    sti_json_int(j, "weights_bytes",
+                 (int64_t)sti_served_weight_bytes(&s->model[number]));
+    sti_json_float(j, "load_s", s->models.place[number].load_s);
     explain_text(s->model[number].text, j);
     add_times(s, m, "p50_s", m->p50, j);
     add_times(s, m, "p95_s", m->p95, j);
@@ -185,6 +203,8 @@ void sti_server_explain(const sti_server *s, sti_text *out)
     sti_json_float(&j, "bound_per_s", s->plan.bound_per_s);
     sti_json_bool(&j, "sla_possible", true);
     sti_json_int(&j, "planned_peak_bytes", (int64_t)s->account.total_bytes);
+    sti_json_bool(&j, "on_demand", s->models.on_demand);
+    sti_json_int(&j, "loaded_max_bytes", (int64_t)s->models.most_bytes);
     sti_json_begin_array(&j, "models");
     for (int m = 0; m < s->tables.models; m++)
         explain_model(s, m, &j);

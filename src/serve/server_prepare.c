@@ -7,6 +7,7 @@
 #include "base/fail.h"
 #include "base/file.h"
 #include "base/memory.h"
+#include "base/pages.h"
 #include "base/shown.h"
 #include "base/team.h"
 #include "base/units.h"
@@ -20,6 +21,8 @@
 #define DECODE_LEAST ((size_t)16 << 20)
 /* Pages for keys and values beyond one context have this much where no budget says. */
 #define PAGES_BYTES ((size_t)1 << 30)
+/* The system keeps no shares that are much smaller. */
+enum { SHARES_MOST = 100 };
 /* A connection has the pool of libmicrohttpd, and its own. */
 #define CONNECTION_BYTES ((size_t)34 << 10)
 
@@ -42,30 +45,68 @@ static void fill_standards(sti_server *s)
                                      .batch_delay_s = d->batch_delay_s};
 }
 
-/* CPUs that this process may run on, in order; partitions of 1, 2, 4, .. of them and of
- * all. */
-static stint_status choose_units(sti_server *s)
+/* CPUs that this process may run on, in order. */
+static stint_status choose_cpus(sti_server *s)
 {
     uint8_t allowed[STI_CPUS_MOST / 8];
-    sti_serve_tables *t = &s->tables;
     int cpus = 0;
-    stint_status st = sti_threads_choose(s->desc.threads, &s->units, NULL);
+    stint_status st = sti_threads_choose(s->desc.threads, &s->cpus, NULL);
     if (st != STINT_OK)
         return st;
     sti_cpus_allowed(allowed);
-    for (int c = 0; c < STI_CPUS_MOST && cpus < s->units; c++)
+    for (int c = 0; c < STI_CPUS_MOST && cpus < s->cpus; c++)
         if (allowed[c / 8] >> c % 8 & 1)
             s->cpu[cpus++] = c;
-    if (cpus < s->units)
+    if (cpus < s->cpus)
         return sti_fail(STINT_E_USAGE,
                         "%d threads: this process may run on %d CPUs, and each thread "
                         "of a partition has one of its own; -j %d",
-                        s->units, cpus, cpus);
-    t->units = s->units;
-    for (int k = 1; k < s->units; k *= 2)
+                        s->cpus, cpus, cpus);
+    return STINT_OK;
+}
+
+/* Shares of a CPU: 1, 2, 3, 4, 8, .. units, and as many as go on one. */
+static void add_shares(sti_serve_tables *t, int room)
+{
+    for (int k = 1; k < room; k = k == 2 ? 3 : k == 3 ? 4 : 2 * k)
         t->size[t->sizes++] = k;
-    t->size[t->sizes++] = s->units;
-    memcpy(s->threads, t->size, sizeof t->size);
+    t->size[t->sizes++] = room;
+}
+
+/* Partitions of 1, 2, 4, .. CPUs and of all, and of shares of one. */
+static void lay_sizes(sti_server *s)
+{
+    sti_serve_tables *t = &s->tables;
+    t->units = s->units;
+    t->cpus = s->units > s->cpus ? s->cpus : 0;
+    if (t->cpus)
+        add_shares(t, s->units / s->cpus);
+    for (int c = t->cpus && s->units % s->cpus == 0 ? 2 : 1; c < s->cpus; c *= 2)
+        t->size[t->sizes++] = (c * s->units + s->cpus - 1) / s->cpus;
+    if (t->size[t->sizes > 0 ? t->sizes - 1 : 0] < s->units)
+        t->size[t->sizes++] = s->units;
+    for (int k = 0; k < t->sizes; k++) {
+        const int cpus = t->cpus ? sti_serve_size_cpus(t, t->size[k]) : t->size[k];
+        s->kind[k] = (sti_partition_kind){
+            .threads = cpus > 0 ? cpus : 1,
+            .share = cpus > 0 ? 0 : (double)t->size[k] * s->cpus / s->units};
+    }
+}
+
+static stint_status choose_units(sti_server *s)
+{
+    const stint_status st = choose_cpus(s);
+    const int most = s->cpus <= STI_SERVE_UNITS / SHARES_MOST ? s->cpus * SHARES_MOST
+                                                              : STI_SERVE_UNITS;
+    if (st != STINT_OK)
+        return st;
+    s->units = s->desc.units ? s->desc.units : s->cpus;
+    if (s->units < s->cpus || s->units > most)
+        return sti_fail(STINT_E_USAGE,
+                        "--units %d: %d to %d were wanted of %d CPUs; -j takes fewer "
+                        "of these",
+                        s->units, s->cpus, most, s->cpus);
+    lay_sizes(s);
     return STINT_OK;
 }
 
@@ -131,7 +172,7 @@ static stint_status open_model(sti_server *s, const char *text)
                         name);
     const int m = t->models++;
     snprintf(t->model[m].name, STI_SERVE_NAME, "%s", name);
-    STI_TRY(sti_served_open(path, name, s->desc.batch_max, s->threads, t->sizes,
+    STI_TRY(sti_served_open(path, name, s->desc.batch_max, s->kind, t->sizes,
                             &s->model[m]));
     st = sti_serve_model_init(&t->model[m], t->sizes,
                               sti_served_batch_most(&s->model[m]));
@@ -339,6 +380,30 @@ static void plan_reload(sti_server *s)
         sti_account_add(a, "a reload", "new weights beside the old", most);
 }
 
+/* Weights of all models, or, where a budget has no room for them, of those that are
+ * loaded at a time; then new weights beside the old still have theirs, if it is there.
+ */
+static void plan_weights(sti_server *s)
+{
+    sti_account *a = &s->account;
+    const size_t budget = s->desc.memory_bytes;
+    const size_t taken = a->total_bytes + s->desc.max_body_bytes + pending_least(s);
+    const size_t left = budget > taken ? budget - taken : 0;
+    const size_t rest = (size_t)s->tables.models * 2 * STI_PAGES_REST;
+    const size_t reload = reload_bytes(s) + rest;
+    size_t most = sti_models_plan(s, budget ? left : SIZE_MAX);
+    if (s->models.on_demand)
+        most = sti_models_plan(s, left >= 2 * reload ? left - reload
+                                  : left > rest      ? left - rest
+                                                     : 0);
+    sti_account_add(a, "weights",
+                    s->models.on_demand ? "of the models that are loaded at a time"
+                                        : "of all models, once",
+                    most);
+    if (s->models.on_demand)
+        sti_account_add(a, "left", "of models that are not loaded", rest);
+}
+
 /* What a budget leaves is for bodies that come in, one of the largest at least, and for
  * requests on their way. */
 static void share_rest(sti_server *s)
@@ -364,19 +429,18 @@ static stint_status account(sti_server *s)
     const sti_account_process process = {.libraries = libraries,
                                          .apart_bytes = sti_alloc_now_bytes()};
     sti_account *a = &s->account;
-    size_t weights = 0;
-    for (int m = 0; m < s->tables.models; m++)
-        weights += sti_served_weight_bytes(&s->model[m]);
-    sti_account_add(a, "weights", "of all models, once", weights);
     sti_account_add(a, "partitions", "what networks work in", partition_bytes(s));
-    sti_account_add(a, "a request", "as it is read, the largest", request_bytes(s));
+    sti_account_add(a, "requests", "as they are read, the largest",
+                    (size_t)(sti_readers_count(s) + 1) * request_bytes(s));
     set_limits(s);
     sti_account_add(a, "an image", "as it is decoded", s->limits.decode_bytes);
     sti_account_add(a, "connections", "what each reads into",
-                    (size_t)s->desc.max_connections * CONNECTION_BYTES);
+                    (size_t)(s->desc.max_connections + STI_HTTP_OVER) *
+                        CONNECTION_BYTES);
     sti_account_add(a, "graphs", "networks of each batch and size",
                     sti_alloc_now_bytes());
-    sti_account_add_process(a, &process, s->units + 1);
+    sti_account_add_process(a, &process, s->units + 1 + sti_readers_count(s));
+    plan_weights(s);
     const stint_status st = plan_pages(s);
     if (st != STINT_OK)
         return st;
@@ -420,11 +484,12 @@ static stint_status take_tables(sti_server *s)
     for (int i = 0; i < s->tables.models && st == STINT_OK; i++) {
         sti_serve_model *own = &s->tables.model[i];
         const int m = sti_serve_find_model(&given, own->name);
-        if (given.units != s->units || given.sizes != s->tables.sizes || m < 0 ||
+        if (given.units != s->units || given.cpus != s->tables.cpus ||
+            given.sizes != s->tables.sizes || m < 0 ||
             given.model[m].batch_most < own->batch_most ||
             memcmp(given.size, s->tables.size, sizeof given.size) != 0) {
             st = sti_fail(STINT_E_INPUT,
-                          "%s: %s on %d threads with batches up to %d was wanted; "
+                          "%s: %s on %d units with batches up to %d was wanted; "
                           "measure anew with --tables-out",
                           s->desc.tables, own->name, s->units, own->batch_most);
             break;
@@ -443,14 +508,19 @@ static stint_status take_tables(sti_server *s)
 static stint_status make_tables(sti_server *s)
 {
     sti_text text = {0};
-    stint_status st;
+    stint_status st = STINT_OK;
+    if (!s->desc.tables)
+        sti_log(STINT_LOG_INFO, "measuring %d model%s on partitions of %d size%s",
+                s->tables.models, sti_s(s->tables.models), s->tables.sizes,
+                sti_s(s->tables.sizes));
+    for (int m = 0; m < s->tables.models; m++) {
+        STI_TRY(sti_models_load_now(s, m));
+        if (!s->desc.tables)
+            STI_TRY(sti_served_measure(&s->model[m], s->kind, s->cpu, s->tables.sizes,
+                                       &s->tables.model[m]));
+    }
     if (s->desc.tables)
         return take_tables(s);
-    sti_log(STINT_LOG_INFO, "measuring %d model%s on partitions of %d size%s",
-            s->tables.models, sti_s(s->tables.models), s->tables.sizes,
-            sti_s(s->tables.sizes));
-    STI_TRY(
-        sti_served_measure(s->model, s->tables.models, s->threads, s->cpu, &s->tables));
     if (s->desc.tables_out) {
         sti_serve_tables_write(&s->tables, &text);
         st = text.failed ? STINT_E_MEMORY
@@ -470,8 +540,6 @@ stint_status sti_server_prepare(sti_server *server, const stint_serve_desc *desc
     STI_TRY(open_models(server));
     STI_TRY(read_sla(server));
     STI_TRY(account(server));
-    for (int m = 0; m < server->tables.models; m++)
-        STI_TRY(sti_served_load(&server->model[m]));
     STI_TRY(expect_traffic(server));
     STI_TRY(make_tables(server));
     STI_TRY(sti_serve_plan_make(&server->options, &server->tables, &server->plan));

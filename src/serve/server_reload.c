@@ -78,7 +78,10 @@ static void take_over(sti_server *s, sti_served *old, sti_served *fresh)
         (void)nanosleep(&moment, NULL);
         (void)pthread_mutex_lock(&s->lock);
     }
-    sti_served_take_weights(old, fresh);
+    if (s->models.place[old - s->model].in)
+        sti_served_take_weights(old, fresh);
+    else
+        sti_served_take_file(old, fresh);
     s->paused = false;
     sti_workers_wake(s, -1);
     (void)pthread_mutex_unlock(&s->lock);
@@ -112,12 +115,14 @@ static stint_status reload_text(sti_server *s, int model)
                         "%s: texts of the weights before these are drawn still; load "
                         "again when they have ended",
                         old->name);
-    STI_TRY(sti_served_text_open(old->path, old->name, old->text->desc.texts, s->units,
+    STI_TRY(sti_served_text_open(old->path, old->name, old->text->desc.texts, s->cpus,
                                  &fresh));
     STI_TRY(sti_served_text_set_pages(fresh, old->text->desc.pages));
     STI_TRY(sti_served_text_agree(old->text, fresh));
     STI_TRY(sti_served_text_load(fresh));
     STI_TRY(sti_served_text_try(fresh));
+    if (!s->models.place[model].in)
+        sti_served_text_unload(fresh);
     STI_TRY(sti_texts_create(s, model, fresh, &texts));
     take_texts(s, model, fresh, texts);
     fresh = NULL;
@@ -129,7 +134,7 @@ out:
 
 static stint_status reload(sti_server *s, int model)
 {
-    static const int one[] = {1};
+    static const sti_partition_kind one[] = {{.threads = 1}};
     sti_served *old = &s->model[model];
     sti_served fresh = {.steps = 0};
     stint_status st;
@@ -152,6 +157,14 @@ static stint_status reload(sti_server *s, int model)
 out:
     sti_served_fini(&fresh);
     return st;
+}
+
+/* A model that is asked to be loaded comes, if it was not in. */
+static void bring_in(sti_server *s, int model)
+{
+    (void)pthread_mutex_lock(&s->lock);
+    (void)sti_models_is_in(s, model);
+    (void)pthread_mutex_unlock(&s->lock);
 }
 
 /* Whoever asked over HTTP is told. */
@@ -181,7 +194,11 @@ void sti_server_reload(sti_server *server, bool all)
         (void)pthread_mutex_unlock(&server->lock);
         if (!all && !r)
             continue;
+        (void)pthread_mutex_lock(&server->models.loading);
         const stint_status st = reload(server, m);
+        (void)pthread_mutex_unlock(&server->models.loading);
+        if (r && st == STINT_OK)
+            bring_in(server, m);
         if (st != STINT_OK)
             sti_log(STINT_LOG_WARNING, "%s; the old weights stay in use",
                     stint_last_error());

@@ -14,6 +14,9 @@
 #include "serve/server_texts.h"
 #include "stint/version.h"
 
+/* Numbers as text of an answer that is written at once, on the connections' thread. */
+enum { NUMBERS_MOST = 2048 };
+
 /* The last failure that was recorded, as the answer. */
 static void answer_failure(sti_http_request *r, int status)
 {
@@ -38,16 +41,8 @@ static void answer_infer(const sti_pending *p, sti_http_request *r)
     }
 }
 
-void sti_server_finish(void *user, sti_http_request *r)
+static void make_answer(sti_pending *p, sti_http_request *r)
 {
-    sti_pending *p = r->user;
-    (void)user;
-    if (!p) /* told by whoever ended it */
-        return;
-    if (p->of_text) {
-        sti_text_finish((sti_text_pending *)p, r);
-        return;
-    }
     snprintf(r->timing, sizeof r->timing, "queue;dur=%.3f, compute;dur=%.3f",
              1e3 * (p->begun_s - p->query.arrival_s), 1e3 * (p->done_s - p->begun_s));
     if (r->status == 200)
@@ -55,7 +50,10 @@ void sti_server_finish(void *user, sti_http_request *r)
     else if (r->status == 504)
         sti_answer_error(r, 504, "the deadline went by before the request's turn came");
     else if (r->status == 503)
-        sti_answer_error(r, 503, "the server ended before the request's turn came");
+        sti_answer_error(r, 503,
+                         p->server->draining
+                             ? "the server ended before the request's turn came"
+                             : "the model could not be loaded; see the server's log");
     else if (r->status == 499)
         sti_answer_error(r, 499,
                          "the client had closed its end before the request's turn");
@@ -63,6 +61,34 @@ void sti_server_finish(void *user, sti_http_request *r)
         sti_answer_error(r, r->status,
                          "the model's answer is not finite for this image");
     sti_infer_request_fini(&p->infer);
+    p->told = true;
+}
+
+void sti_server_finish(void *user, sti_http_request *r)
+{
+    sti_pending *p = r->user;
+    (void)user;
+    if (!p || p->told) /* by whoever ended it */
+        return;
+    if (p->of_text)
+        sti_text_finish((sti_text_pending *)p, r);
+    else
+        make_answer(p, r);
+}
+
+static void write_answer(sti_server *s, sti_http_request *r)
+{
+    (void)s;
+    make_answer(r->user, r);
+    sti_http_answer(r);
+}
+
+void sti_pending_answer(sti_pending *p)
+{
+    if (p->http->status == 200 && sti_infer_answer_numbers(&p->infer) > NUMBERS_MOST)
+        sti_readers_add(p->server, p, write_answer);
+    else
+        sti_http_answer(p->http);
 }
 
 void sti_server_forget(void *user, sti_http_request *r)
@@ -100,18 +126,46 @@ static void answer_too_late(sti_pending *p, sti_http_request *r)
     sti_answer_error(r, 429, words);
 }
 
+static void take(sti_server *s, sti_pending *p)
+{
+    s->in_flight++;
+    s->in_flight_bytes += p->bytes;
+    p->counted = true;
+}
+
+/* Locked. A request of a model that is not loaded waits for it, if it can be answered
+ * in time then; the model comes in any case. 0: it waits; 508: told as 503, with other
+ * words. */
+static int await_model(sti_server *s, sti_pending *p)
+{
+    const double now = sti_server_now();
+    const double wait = sti_models_wait_s(s, p->query.model, now);
+    p->query.expected_s =
+        now + wait + sti_scheduler_least(s->scheduler, p->query.model, p->query.batch);
+    if (!s->desc.admit_all && p->query.expected_s > p->query.deadline_s) {
+        p->http->retry_after_s = sti_retry_after_s(wait);
+        return 508;
+    }
+    take(s, p);
+    if (!p->taken)
+        sti_http_wait(p->http);
+    sti_models_park(s, p);
+    return 0;
+}
+
 /* Locked. 0: taken, else the status. */
 static int offer(sti_server *s, sti_pending *p)
 {
     int partition;
-    if (s->draining)
+    if (s->draining && !p->taken)
         return 503;
     s->seen[p->query.model][p->query.batch - 1]++;
     if (s->in_flight_bytes + p->bytes > s->in_flight_most)
         return 507; /* told as 503, with other words */
-    s->in_flight++;
-    s->in_flight_bytes += p->bytes;
-    p->counted = true;
+    if (!sti_models_is_in(s, p->query.model))
+        return await_model(s, p);
+    take(s, p);
+    sti_models_begun(s, p);
     const stint_status st =
         sti_scheduler_offer(s->scheduler, &p->query, sti_server_now(), &partition);
     if (st != STINT_OK) {
@@ -119,12 +173,14 @@ static int offer(sti_server *s, sti_pending *p)
         sti_pending_end(p, st == STINT_E_BUDGET ? 429 : 500);
         return p->http->status;
     }
-    sti_http_wait(p->http);
+    if (!p->taken)
+        sti_http_wait(p->http);
     sti_workers_wake(s, partition);
     return 0;
 }
 
-static void submit(sti_server *s, sti_pending *p, sti_http_request *r)
+/* True: it is taken, and may be gone already. */
+static bool submit(sti_server *s, sti_pending *p, sti_http_request *r)
 {
     p->query.batch = p->infer.batch;
     p->query.user = p;
@@ -137,7 +193,7 @@ static void submit(sti_server *s, sti_pending *p, sti_http_request *r)
     sti_http_drop_body(r); /* all of it is in the pixels now */
     (void)pthread_mutex_lock(&s->lock);
     const int status = offer(s, p);
-    if (status == 503 || status == 507)
+    if (status == 503 || status >= 507)
         s->counts[p->query.model].rejected++;
     (void)pthread_mutex_unlock(&s->lock);
     if (status == 429)
@@ -148,8 +204,11 @@ static void submit(sti_server *s, sti_pending *p, sti_http_request *r)
         sti_answer_error(r, 503, "the server is shutting down");
     else if (status == 507)
         sti_answer_error(r, 503, "too many requests wait for their answers; try later");
+    else if (status == 508)
+        sti_answer_error(r, 503, STI_SERVER_LOADS);
     if (status == 507 || status == 503)
         r->retry_after_s = 1;
+    return status == 0;
 }
 
 /* Bytes of the JSON before binary data; false: the header is none. */
@@ -166,13 +225,24 @@ static bool read_header_bytes(const sti_http_request *r, size_t *bytes_out)
     return true;
 }
 
-static void infer(sti_server *s, int model, sti_http_request *r)
+static bool read_infer(sti_server *s, sti_http_request *r)
 {
     static char nothing[1];
-    const char *type = sti_http_header(r, "Content-Type");
-    const bool image = type && strncmp(type, "image/", 6) == 0;
-    size_t json_bytes;
+    sti_pending *p = r->user;
+    const int model = p->query.model;
     int status = 400;
+    if (sti_infer_request_parse(
+            &s->model[model], &s->limits, r->body ? r->body : nothing, r->body_bytes,
+            p->json_bytes, p->image, &p->infer, &status) == STINT_OK)
+        return submit(s, p, r);
+    answer_failure(r, status);
+    sti_server_count_refused(s, model, status);
+    return false;
+}
+
+static void infer(sti_server *s, int model, sti_http_request *r)
+{
+    const char *type = sti_http_header(r, "Content-Type");
     if (r->refused) {
         sti_server_answer_refused(s, model, r);
         return;
@@ -183,21 +253,19 @@ static void infer(sti_server *s, int model, sti_http_request *r)
         sti_server_count_refused(s, model, 503);
         return;
     }
-    *p = (sti_pending){.server = s, .http = r, .query = {.model = model}};
+    *p = (sti_pending){.server = s,
+                       .http = r,
+                       .query = {.model = model},
+                       .image = type && strncmp(type, "image/", 6) == 0};
     r->user = p;
-    if (!read_header_bytes(r, &json_bytes)) {
+    if (!read_header_bytes(r, &p->json_bytes)) {
         sti_answer_error(r, 400,
                          "Inference-Header-Content-Length: at most the body's bytes "
                          "were wanted");
-    } else if (sti_infer_request_parse(
-                   &s->model[model], &s->limits, r->body ? r->body : nothing,
-                   r->body_bytes, json_bytes, image, &p->infer, &status) != STINT_OK) {
-        answer_failure(r, status);
-    } else {
-        submit(s, p, r);
-        return;
+        sti_server_count_refused(s, model, 400);
+    } else if (!sti_readers_want(r, p->image) || !sti_readers_take(s, p, read_infer)) {
+        (void)read_infer(s, r);
     }
-    sti_server_count_refused(s, model, status);
 }
 
 /* ---- paths ---- */
@@ -225,6 +293,21 @@ static void answer_state(sti_http_request *r, const char *key, bool is)
     r->status = is ? 200 : 503;
     sti_json_begin_object(&j, NULL);
     sti_json_bool(&j, key, is);
+    sti_json_end_object(&j);
+}
+
+/* A model that is loaded when it is asked for is ready to be asked, too. */
+static void answer_ready(sti_server *s, int model, sti_http_request *r)
+{
+    sti_json j = {.out = &r->answer};
+    r->status = s->draining ? 503 : 200;
+    sti_json_begin_object(&j, NULL);
+    sti_json_bool(&j, "ready", !s->draining);
+    if (s->models.on_demand) {
+        (void)pthread_mutex_lock(&s->lock);
+        sti_json_bool(&j, "loaded", s->models.place[model].in);
+        (void)pthread_mutex_unlock(&s->lock);
+    }
     sti_json_end_object(&j);
 }
 
@@ -279,7 +362,7 @@ static void answer_model(sti_server *s, const char *at, sti_http_request *r)
     else if (r->refused)
         sti_server_answer_refused(s, -1, r);
     else if (strcmp(rest, "/ready") == 0 && is_get(r))
-        answer_state(r, "ready", !s->draining);
+        answer_ready(s, m, r);
     else if (*rest == '\0' && is_get(r) && s->model[m].text)
         sti_text_metadata(&s->model[m], s->tables.model[m].sla_s, &r->answer);
     else if (*rest == '\0' && is_get(r))

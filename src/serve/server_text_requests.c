@@ -26,19 +26,25 @@ static int offer(sti_server *s, sti_text_pending *p)
 {
     sti_pending *q = &p->pending;
     sti_texts *t = s->texts[q->query.model];
-    if (s->draining)
+    if (s->draining && !q->taken)
         return 503;
     if (s->in_flight_bytes + q->bytes > s->in_flight_most)
         return 507; /* told as 503, with other words */
-    q->query.expected_s = sti_texts_foretell(t, &p->request, sti_server_now());
+    const bool in = sti_models_is_in(s, q->query.model);
+    const double now = sti_server_now();
+    const double wait = in ? 0 : sti_models_wait_s(s, q->query.model, now);
+    q->query.expected_s = sti_texts_foretell(t, &p->request, now) + wait;
     if (!s->desc.admit_all && q->query.expected_s < HUGE_VAL &&
-        q->query.expected_s > q->query.deadline_s)
-        return 429;
+        q->query.expected_s > q->query.deadline_s) {
+        q->http->retry_after_s = sti_retry_after_s(wait);
+        return in ? 429 : 508;
+    }
     s->in_flight++;
     s->in_flight_bytes += q->bytes;
     q->counted = true;
     q->query.number = ++s->completions;
-    sti_http_wait(q->http);
+    if (!q->taken)
+        sti_http_wait(q->http);
     sti_texts_add(t, p);
     sti_texts_offer(t);
     return 0;
@@ -57,7 +63,8 @@ static void answer_too_late(const sti_query *q, sti_http_request *r)
     sti_answer_error(r, 429, words);
 }
 
-static void submit(sti_server *s, sti_text_pending *p, sti_http_request *r)
+/* True: it is taken, and may be gone already. */
+static bool submit(sti_server *s, sti_text_pending *p, sti_http_request *r)
 {
     sti_query *q = &p->pending.query;
     const sti_served_text *text = s->model[q->model].text;
@@ -74,7 +81,7 @@ static void submit(sti_server *s, sti_text_pending *p, sti_http_request *r)
                          "a text of so many tokens takes more memory than there "
                          "is for requests; ask for fewer (max_tokens)");
         sti_server_count_refused(s, q->model, 413);
-        return;
+        return false;
     }
     (void)pthread_mutex_lock(&s->lock);
     const int status = offer(s, p);
@@ -86,8 +93,11 @@ static void submit(sti_server *s, sti_text_pending *p, sti_http_request *r)
         sti_answer_error(r, 503, "the server is shutting down");
     else if (status == 507)
         sti_answer_error(r, 503, "too many requests wait for their answers; try later");
+    else if (status == 508)
+        sti_answer_error(r, 503, STI_SERVER_LOADS);
     if (status == 507 || status == 503)
         r->retry_after_s = 1;
+    return status == 0;
 }
 
 /* The model of a completion is named in the body; with one text model it need not be.
@@ -107,13 +117,13 @@ static int find_text_model(const sti_server *s, const char *name)
 }
 
 /* True: the request was read; else its answer is set and *status_out says how. */
-static bool read_request(sti_server *s, int *model, bool stream, sti_http_request *r,
+static bool read_request(sti_server *s, int *model, sti_http_request *r,
                          sti_text_pending *p, int *status_out)
 {
     const bool completion = *model < 0;
     stint_status st =
         sti_text_request_parse(r->body ? r->body : "", r->body_bytes, completion,
-                               stream, &p->request, status_out);
+                               p->asked_stream, &p->request, status_out);
     if (st == STINT_OK && completion)
         *model = find_text_model(s, p->request.model);
     if (st == STINT_OK && *model < 0) {
@@ -134,9 +144,23 @@ static bool read_request(sti_server *s, int *model, bool stream, sti_http_reques
     return false;
 }
 
+/* A completion's query has no model before its body is read. */
+static bool read_text(sti_server *s, sti_http_request *r)
+{
+    sti_text_pending *p = r->user;
+    int status = 503, model = p->pending.query.model;
+    if (read_request(s, &model, r, p, &status)) {
+        p->pending.query.model = model;
+        return submit(s, p, r);
+    }
+    p->ended = true;
+    if (model >= 0)
+        sti_server_count_refused(s, model, status);
+    return false;
+}
+
 void sti_server_generate(sti_server *s, int model, bool stream, sti_http_request *r)
 {
-    int status = 503;
     if (r->refused) {
         sti_server_answer_refused(s, model, r);
         return;
@@ -144,19 +168,16 @@ void sti_server_generate(sti_server *s, int model, bool stream, sti_http_request
     sti_text_pending *p = sti_alloc(sizeof *p, "request");
     if (!p) {
         sti_answer_error(r, 503, stint_last_error());
-    } else {
-        p->pending =
-            (sti_pending){.server = s, .http = r, .of_text = true, .begun_s = 0};
-        r->user = &p->pending;
-        if (read_request(s, &model, stream, r, p, &status)) {
-            p->pending.query.model = model;
-            submit(s, p, r);
-            return;
-        }
-        p->ended = true;
+        if (model >= 0)
+            sti_server_count_refused(s, model, 503);
+        return;
     }
-    if (model >= 0)
-        sti_server_count_refused(s, model, status);
+    p->pending = (sti_pending){
+        .server = s, .http = r, .of_text = true, .query = {.model = model}};
+    p->asked_stream = stream;
+    r->user = &p->pending;
+    if (!sti_readers_want(r, false) || !sti_readers_take(s, &p->pending, read_text))
+        (void)read_text(s, r);
 }
 
 /* ---- the end ---- */
@@ -205,7 +226,10 @@ void sti_text_finish(sti_text_pending *p, sti_http_request *r)
     } else if (r->status == 504) {
         sti_answer_error(r, 504, "the deadline went by before the text's turn came");
     } else if (r->status == 503) {
-        sti_answer_error(r, 503, "the server ended before the text did");
+        sti_answer_error(r, 503,
+                         s->draining ? "the server ended before the text did"
+                                     : "the model could not be loaded; see the "
+                                       "server's log");
     } else if (r->status == 499) {
         sti_answer_error(r, 499, "the client had closed its end");
     } else {

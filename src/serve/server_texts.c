@@ -16,7 +16,7 @@ stint_status sti_texts_create(sti_server *server, int model, sti_served_text *us
     t->model = model;
     t->use = use;
     t->last = &t->first;
-    sti_text_batch_describe(t->use->batch, &t->state);
+    sti_texts_look(t);
     *texts_out = t;
     return STINT_OK;
 }
@@ -100,9 +100,21 @@ double sti_texts_foretell(const sti_texts *t, const sti_text_request *r, double 
 
 /* ---- the step as a query ---- */
 
+bool sti_texts_draws_none(const sti_texts *t)
+{
+    return !t->offered && t->state.texts == 0;
+}
+
 bool sti_texts_idle(const sti_texts *t)
 {
-    return !t->offered && !t->first && t->state.texts == 0;
+    return sti_texts_draws_none(t) && !t->first;
+}
+
+/* May those that wait join? Not while the model is not loaded, or is to leave; texts of
+ * weights that were replaced take none. */
+static bool takes(sti_texts *t)
+{
+    return t->server->texts[t->model] != t || sti_models_is_in(t->server, t->model);
 }
 
 /* It is due as the first of the texts that wait for their first tokens, else as a token
@@ -123,8 +135,12 @@ void sti_texts_offer(sti_texts *t)
     sti_server *s = t->server;
     const double now = sti_server_now();
     int partition;
-    int64_t rows = t->state.drawing + t->state.unread + t->wait_tokens;
-    if (t->offered || rows == 0)
+    int64_t rows = t->state.drawing + t->state.unread;
+    if (t->offered)
+        return;
+    if (t->first && takes(t))
+        rows += t->wait_tokens;
+    if (rows == 0)
         return;
     rows = rows < STI_DECODER_ROWS ? rows : STI_DECODER_ROWS;
     t->query = (sti_query){.model = t->model,
@@ -154,13 +170,18 @@ static void tell(told *list, sti_text_pending *p)
     list->first = p;
 }
 
-static void answer_told(told *list)
+void sti_texts_answer(sti_text_pending *texts)
 {
-    for (sti_text_pending *p = list->first, *next; p; p = next) {
+    for (sti_text_pending *p = texts, *next; p; p = next) {
         sti_http_request *r = p->pending.http;
         next = p->next; /* the text may be gone once it is answered */
         sti_http_answer(r);
     }
+}
+
+static void answer_told(told *list)
+{
+    sti_texts_answer(list->first);
     list->first = NULL;
 }
 
@@ -240,7 +261,7 @@ static void drop_late(sti_texts *t, told *list)
 
 static void join(sti_texts *t, told *list)
 {
-    while (t->first) {
+    while (t->first && takes(t)) {
         sti_text_pending *p = t->first;
         const sti_text_desc desc = {.tokens = p->request.tokens,
                                     .count = p->request.count,
@@ -261,11 +282,27 @@ static void join(sti_texts *t, told *list)
     }
 }
 
-static void look_at_batch(sti_texts *t)
+void sti_texts_look(sti_texts *t)
 {
-    sti_text_batch_describe(t->use->batch, &t->state);
+    t->state = (sti_text_batch_state){.free_pages = t->use->desc.pages};
+    if (t->use->batch)
+        sti_text_batch_describe(t->use->batch, &t->state);
     for (int i = 0; i < t->state.texts; i++)
         t->left[i] = sti_text_batch_left(t->use->batch, i);
+}
+
+void sti_texts_came(sti_texts *t, bool in, sti_text_pending **told_out)
+{
+    told list = {NULL};
+    sti_texts_look(t);
+    while (!in && t->first) {
+        sti_text_pending *p = t->first;
+        take_first(t, &t->first);
+        end_text(&list, p, 503);
+    }
+    if (in)
+        sti_texts_offer(t);
+    *told_out = list.first;
 }
 
 /* ---- after a step ---- */
@@ -348,19 +385,20 @@ void sti_texts_run(sti_worker *w, sti_serve_batch *batch)
     drop_left(t, &list);
     drop_late(t, &list);
     join(t, &list);
-    look_at_batch(t);
+    sti_texts_look(t);
     const int rows = sti_text_batch_rows(t->use->batch);
     (void)pthread_mutex_unlock(&s->lock);
     answer_told(&list);
     const double begun = sti_server_now();
     const int drawn =
-        rows == 0 ? 0
-                  : sti_text_batch_step(t->use->batch, s->threads[w->size], t->drawn);
+        rows == 0
+            ? 0
+            : sti_text_batch_step(t->use->batch, s->kind[w->size].threads, t->drawn);
     (void)pthread_mutex_lock(&s->lock);
     const double now = sti_server_now();
     for (int i = 0; i < drawn; i++)
         take_token(t, &t->drawn[i], &list);
-    look_at_batch(t);
+    sti_texts_look(t);
     w->batches += rows > 0;
     w->images += rows;
     w->busy_s += now - begun;
@@ -383,7 +421,10 @@ void sti_texts_tidy(sti_server *s)
 {
     for (int m = 0; m < s->tables.models; m++) {
         sti_texts *gone = NULL;
+        told list = {NULL};
         (void)pthread_mutex_lock(&s->lock);
+        if (s->texts[m] && !s->models.place[m].in)
+            drop_late(s->texts[m], &list);
         if (s->texts[m])
             sti_texts_offer(s->texts[m]);
         if (s->leaving[m])
@@ -393,6 +434,7 @@ void sti_texts_tidy(sti_server *s)
             s->leaving[m] = NULL;
         }
         (void)pthread_mutex_unlock(&s->lock);
+        answer_told(&list);
         if (gone)
             sti_served_text_destroy(gone->use);
         sti_texts_destroy(gone);

@@ -14,6 +14,7 @@
  * first token was there. */
 typedef struct sti_text_pending {
     sti_pending pending; /* first: what requests of both kinds have */
+    bool asked_stream;   /* by its path */
     sti_text_request request;
     char version[13]; /* of the weights that draw it */
     int64_t created;  /* seconds since 1970 */
@@ -64,11 +65,20 @@ void sti_texts_add(sti_texts *texts, sti_text_pending *pending);
 void sti_texts_offer(sti_texts *texts);
 /* Is there nothing to do, and no step before the scheduler? */
 bool sti_texts_idle(const sti_texts *texts);
+/* Is no text drawn, though some may wait? */
+bool sti_texts_draws_none(const sti_texts *texts);
+/* The model was loaded, or could not be: those that wait begin, or end, and are to be
+ * answered without the lock, linked by next. */
+void sti_texts_came(sti_texts *texts, bool in, sti_text_pending **told_out);
+/* The batch as it is now; without one, as it would begin. */
+void sti_texts_look(sti_texts *texts);
 /* Those that wait go over to others of the same model. */
 void sti_texts_move_waiting(sti_texts *from, sti_texts *to);
 
 /* ---- without it ---- */
 
+/* Texts that have ended, or go on, are told so. */
+void sti_texts_answer(sti_text_pending *texts);
 /* A step that a worker took. */
 void sti_texts_run(sti_worker *worker, sti_serve_batch *batch);
 /* Now and then: steps that could not be offered, and weights that nobody uses. */

@@ -72,8 +72,7 @@ static void answer_all(sti_query *q)
 {
     while (q) {
         sti_query *next = q->next; /* the query is gone once it is answered */
-        sti_pending *p = q->user;
-        sti_http_answer(p->http);
+        sti_pending_answer(q->user);
         q = next;
     }
 }
@@ -137,7 +136,9 @@ static void *worker_thread(void *arg)
 {
     sti_worker *w = arg;
     sti_server *s = w->server;
-    sti_keep_to_cpus(s->cpu + w->first_cpu, s->threads[w->size]);
+    sti_keep_to_cpus(s->cpu + w->first_cpu, s->kind[w->size].threads);
+    if (w->share && sti_cpu_share_enter(w->share) != STINT_OK)
+        sti_log(STINT_LOG_WARNING, "%s", stint_last_error());
     (void)pthread_mutex_lock(&s->lock);
     while (!s->stopping) {
         double wake_s = HUGE_VAL;
@@ -162,8 +163,10 @@ static stint_status start_worker(sti_server *s, int number, int first_cpu)
     (void)pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
     (void)pthread_cond_init(&w->wake, &clock);
     (void)pthread_condattr_destroy(&clock);
-    const stint_status st = sti_runner_create(s->model, s->tables.models, w->size,
-                                              s->threads[w->size], &w->runner);
+    stint_status st = sti_runner_create(s->model, s->tables.models, w->size,
+                                        s->kind[w->size].threads, &w->runner);
+    if (st == STINT_OK && s->kind[w->size].share > 0)
+        st = sti_cpu_share_create("", s->kind[w->size].share, &w->share);
     if (st != STINT_OK)
         return st;
     w->begun = pthread_create(&w->thread, NULL, worker_thread, w) == 0;
@@ -172,16 +175,16 @@ static stint_status start_worker(sti_server *s, int number, int first_cpu)
 
 stint_status sti_workers_start(sti_server *server)
 {
-    int cpu = 0;
+    int cpu[STI_SERVE_UNITS];
     stint_status st = STINT_OK;
     const int count = sti_scheduler_partitions(server->scheduler);
+    (void)sti_serve_cut_place(&server->tables, &server->plan.cut, cpu);
     server->worker = sti_alloc_array(count, sizeof *server->worker, "partitions");
     if (!server->worker)
         return STINT_E_MEMORY;
     for (int i = 0; i < count && st == STINT_OK; i++) {
         server->workers++;
-        st = start_worker(server, i, cpu);
-        cpu += server->threads[server->worker[i].size];
+        st = start_worker(server, i, cpu[i]);
     }
     return st;
 }
@@ -199,6 +202,7 @@ void sti_workers_stop(sti_server *server)
         if (w->begun)
             (void)pthread_join(w->thread, NULL);
         sti_runner_destroy(w->runner);
+        sti_cpu_share_destroy(w->share);
         (void)pthread_cond_destroy(&w->wake);
     }
     /* Connections are still open, and who asks for the page looks at partitions. */

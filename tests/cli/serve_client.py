@@ -206,6 +206,51 @@ def memory():
     assert logits_of(connect(), images(1, 1)).shape == (1, 36)
 
 
+def large():
+    """Bodies and answers that are read and written beside the connections' thread: the bits of small ones."""
+    c = connect()
+    x = images(7, 128)
+    wanted = np.concatenate([logits_of(c, x[i:i + 4]) for i in range(0, 128, 4)])
+    numbers = ",".join(f"{v}.{'0' * 20}" for v in x.reshape(-1).tolist())
+    body = ('{"inputs":[{"name":"image","datatype":"FP32","shape":[128,8,8,1],"data":[' + numbers
+            + ']}],"outputs":[{"name":"logits"},{"name":"probabilities"}]}')
+    status, head, data = ask(c, "POST", PATH, body)
+    j = json.loads(data)
+    assert status == 200 and "compute;dur=" in head["Server-Timing"], data[:200]
+    by_name = {o["name"]: np.array(o["data"]) for o in j["outputs"]}
+    assert (by_name["logits"].astype("f4").reshape(128, -1) == wanted).all()
+    assert len(body) > 1 << 17 and len(data) > 1 << 16
+    for changed, want in ((body[:-1], 400), (body.replace("FP32", "UINT8", 1)[:-100000] + "]}]}", 400)):
+        status, _, data = ask(c, "POST", PATH, changed)
+        assert status == want and json.loads(data)["error"], (status, data)
+    # With less time than there is: refused after reading, as a small one is.
+    status, _, data = ask(c, "POST", PATH, body[:-1] + ',"parameters":{"timeout":1}}')
+    assert status == 429, (status, data)
+
+
+def limit():
+    """More connections than may be: each is told so, none is broken off."""
+    kept = [connect() for _ in range(8)]
+    for c in kept:
+        assert ask(c, "GET", "/v2/health/live")[0] == 200
+    body, headers = binary(images(1, 1))
+    for i in range(40):
+        c = connect()
+        status, head, data = ask(c, "POST", PATH, body, headers) if i % 2 else ask(c, "GET", "/v2/health/ready")
+        assert status == 503 and b"too many connections" in data, (i, status, data)
+        assert head["Connection"] == "close" and int(head["Retry-After"]) > 0, head
+        c.close()
+    for c in kept:
+        assert logits_of(c, images(1, 1)).shape == (1, 36)
+        c.close()
+    for _ in range(100):
+        status = ask(connect(), "POST", PATH, body, headers)[0]
+        if status == 200:
+            return
+        time.sleep(0.02)
+    raise AssertionError("no place although connections were closed")
+
+
 def drain():
     """Clients that go on asking while the server ends; how many were answered."""
     answered = []

@@ -87,6 +87,18 @@ json 'j["served"] == 2 and j["rejected"] >= 1 and j["served"] + j["rejected"] + 
 grep -qE '__(asan|tsan)_init' "$STINT" ||
     json 'j["peak_rss_bytes"] <= j["planned_peak_bytes"] <= 100 * 2**20'
 
+# ---- large bodies and answers; more connections than may be ----
+serve m=r --sla 5s --listen 127.0.0.1:0 --batch-max 128 --max-connections 8
+client large
+client limit
+end 0
+json 'j["served"] > 30 and j["rejected"] >= 21'
+files=$(ulimit -Hn)
+if [ "$files" != unlimited ] && [ "$files" -lt 65600 ]; then
+    run 2 serve m=r --sla 1s --listen 127.0.0.1:0 --max-connections 65536 --cut 1
+    says err "ulimit"
+fi
+
 # ---- the end under load: what was served has been answered ----
 serve m=r --sla 1s --listen 127.0.0.1:0 --cut 1
 client drain >count

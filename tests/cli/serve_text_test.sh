@@ -153,8 +153,6 @@ wait $server
 [ $? -eq 143 ] || fail "a drain that is cut off: $(cat served.err)"
 
 # ---- what cannot be ----
-run 8 serve t=one --sla 5s --units 7
-says err "finer than a CPU"
 run 3 serve t=one --sla 1us --explain
 says err "no partition answers a batch of"
 run 3 serve t=one --sla 5s --memory 1M --explain

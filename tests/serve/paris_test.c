@@ -144,6 +144,54 @@ static void test_random_tables(void **state)
 }
 
 /* All cuts of one device, by force: the climb's bound is within 5 % of the best. */
+/* Shares of CPUs: each on one CPU, none of them overfull; what PARIS and the climb make
+ * of random tables fits so, and leaves no room for a unit more. */
+static void assert_placed(const sti_serve_tables *t, const sti_serve_cut *cut)
+{
+    int first[STI_SERVE_UNITS], used[8] = {0}, p = 0;
+    assert_true(sti_serve_cut_place(t, cut, first));
+    for (int k = 0; k < t->sizes; k++)
+        for (int i = 0; i < cut->count[k]; i++, p++) {
+            const int cpus = sti_serve_size_cpus(t, t->size[k]);
+            for (int c = 0; c < (cpus ? cpus : 1); c++)
+                used[first[p] + c] += cpus ? t->units / t->cpus : t->size[k];
+        }
+    for (int c = 0; c < 8; c++)
+        assert_true(used[c] <= (c < t->cpus ? t->units / t->cpus : 0));
+}
+
+static void test_shares_of_cpus(void **state)
+{
+    (void)state;
+    static const int sizes[] = {1, 2, 3, 4, 7, 14, 28};
+    sti_serve_tables t;
+    sti_serve_cut cut;
+    sti_paris p;
+    double per_s;
+    for (uint64_t i = 0; i < 2000; i++) {
+        const int cpus = 1 << i % 3;
+        random_tables(5000 + i, sizes, 5 + (int)(i % 3), 7 * cpus, false, &t);
+        t.cpus = cpus;
+        assert_int_equal(sti_paris_cut(&t, STI_PARIS_KNEE, &p, &cut), 0);
+        assert_placed(&t, &cut);
+        if (i < 60 && sti_linear_program_known()) {
+            assert_int_equal(sti_serve_climb(&t, &cut, &per_s), 0);
+            assert_placed(&t, &cut);
+        }
+        sti_serve_tables_fini(&t);
+    }
+    /* Twelve units of fourteen, and yet three shares of four do not go on two CPUs. */
+    random_tables(1, sizes, 6, 14, false, &t);
+    t.cpus = 2;
+    assert_false(
+        sti_serve_cut_place(&t, &(sti_serve_cut){.count = {0, 0, 0, 3}}, NULL));
+    assert_true(sti_serve_cut_place(&t, &(sti_serve_cut){.count = {0, 0, 2, 2}}, NULL));
+    assert_false(
+        sti_serve_cut_place(&t, &(sti_serve_cut){.count = {1, 0, 0, 0, 2}}, NULL));
+    assert_true(sti_serve_cut_equal(&t, 3, &cut) && cut.count[2] == 4);
+    sti_serve_tables_fini(&t);
+}
+
 static void test_climb_near_best(void **state)
 {
     (void)state;
@@ -231,7 +279,7 @@ int main(void)
         cmocka_unit_test(test_example),         cmocka_unit_test(test_bound_and_climb),
         cmocka_unit_test(test_impossible),      cmocka_unit_test(test_random_tables),
         cmocka_unit_test(test_climb_near_best), cmocka_unit_test(test_bad_tables),
-        cmocka_unit_test(test_round_trip),
+        cmocka_unit_test(test_round_trip),      cmocka_unit_test(test_shares_of_cpus),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
