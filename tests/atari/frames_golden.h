@@ -30,7 +30,7 @@ static const struct {
     const char *name, *golden;
 } own[] = {
     {"rally", "31b661d36ede27e1abd15b5ac594559031c7d6450246a9c000b5ebfc8bec62b7"},
-    {"bricks", "b2ac91d06bb829e33eb1520f31e3a7a7c9eea2ebed4e295a5d6463a405d0e6c8"},
+    {"bricks", "f45a58234ff1574cce93919b26b46d4a853de1301d23045a70fbee93c657b92b"},
     {"mapper-2k", "d3953d4c395d889d2bd2c135324f4e88175b3a149690265a87df3f20be5b3c63"},
     {"mapper-3e", "d20c802c0a0c44ac935c5d9e72b1b56cbcfe3eb2afe41f9ab5c0953a26b12425"},
     {"mapper-3f", "02338b236897f869092cefed61e94921317c425da88514f7fd6c31afd537f2c1"},
