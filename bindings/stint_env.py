@@ -33,7 +33,7 @@ class _Desc(ctypes.Structure):
         ("kind", ctypes.c_char_p), ("envs", ctypes.c_int64), ("seed", ctypes.c_uint64),
         ("threads", ctypes.c_int), ("rom", ctypes.c_char_p), ("game", ctypes.c_char_p),
         ("reward", ctypes.c_char_p), ("lives", ctypes.c_char_p),
-        ("done", ctypes.c_char_p), ("frameskip", ctypes.c_int), ("stack", ctypes.c_int),
+        ("done", ctypes.c_char_p), ("actions", ctypes.c_char_p), ("frameskip", ctypes.c_int), ("stack", ctypes.c_int),
         ("size", ctypes.c_int), ("observe", ctypes.c_char_p),
         ("sticky", ctypes.c_double), ("noop_max", ctypes.c_int),
         ("fire_reset", ctypes.c_bool), ("episodic_life", ctypes.c_bool),
@@ -111,7 +111,7 @@ def _address(array):
 
 class VectorEnv(_Base):
     """Many environments, stepped together. Keywords are the fields of stint_env_desc
-    (include/stint/env.h): game, reward, lives, done, frameskip, stack, observe ("frames"
+    (include/stint/env.h): game, reward, lives, done, actions, frameskip, stack, observe ("frames"
     or "ram"), sticky, noop_max, fire_reset, episodic_life, clip_reward, max_frames,
     seed, threads, kind."""
 
@@ -119,7 +119,7 @@ class VectorEnv(_Base):
 
     def __init__(self, rom=None, num_envs=1, **keywords):
         self._env = None
-        texts = {"kind", "game", "reward", "lives", "done", "observe"}
+        texts = {"kind", "game", "reward", "lives", "done", "actions", "observe"}
         known = {name for name, _ in _Desc._fields_} - {"rom", "envs"}
         for name in keywords:
             if name not in known:

@@ -102,6 +102,7 @@ static void read_text(const uint8_t *data, size_t size)
     int64_t count = 0;
     sti_value_rule value = {0};
     sti_test_rule test = {0};
+    uint32_t taken = 0;
     if (!text)
         return;
     memcpy(text, data, size);
@@ -115,6 +116,9 @@ static void read_text(const uint8_t *data, size_t size)
         (void)sti_value_rule_read(&value, ram);
     if (sti_test_rule_parse(text, "done", &test) == STINT_OK)
         (void)sti_test_rule_holds(&test, ram);
+    if (sti_action_rule_parse(text, "actions", &taken) == STINT_OK &&
+        taken >> STI_ACTIONS != 0)
+        abort();
     free(text);
 }
 

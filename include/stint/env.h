@@ -59,6 +59,8 @@ typedef struct stint_env_desc {
     const char *game;
     /** Rules of one's own, each in the place of the title's; NULL: the title's. */
     const char *reward, *lives, *done;
+    /** ALE's names of the actions there are, "NOOP,UP,DOWN"; NULL: the title's. */
+    const char *actions;
     int frameskip; /**< frames a step; 0: 4 */
     int stack;     /**< observations that lie one behind the other; 0: 4 */
     /** Side of an observed frame in pixels; 0: 84, which is the one there is. */

@@ -8,11 +8,21 @@
 ;   81  points of the player       done   = ram:0x80==21|ram:0x81==21
 ;
 ; dasm rally.asm -f3 -orally.bin
+;
+; With -DPONG=1 the points lie where the rules of that title look for them, so that they
+; can be compared with a program that knows titles only.
         processor 6502
         include "tia.inc"
 
+        IFCONST PONG
+LEFTPTS = $8D
+RIGHTPTS = $8E
+TENS    = $A0           ; offsets of digits: left, right
+        ELSE
 LEFTPTS = $80
 RIGHTPTS = $81
+TENS    = $8D
+        ENDIF
 BALLX   = $82           ; 0..159
 BALLY   = $83           ; 0..87, in pairs of lines
 SPEEDX  = $84           ; signed
@@ -24,7 +34,6 @@ WAIT    = $89           ; frames till the ball is served
 LEFTRUN = $8A           ; lines of the bats and the ball still to draw
 RIGHTRUN = $8B
 BALLRUN = $8C
-TENS    = $8D           ; offsets of digits: left, right
 ONES    = $8F
 LEFTBITS = $91
 RIGHTBITS = $92

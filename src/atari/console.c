@@ -48,7 +48,8 @@ void sti_console_reset(sti_console *console, const sti_cart *cart, uint8_t *cart
     console->tia.drawn_to = sti_cart_first_line(cart) * STI_LINE_CLOCKS;
     for (uint32_t i = 0; i < cart->ram_bytes; i++)
         cart_ram[i] = (uint8_t)draw(user);
-    memset(&console->cart, 0, sizeof console->cart);
+    const sti_dpc dpc = console->cart.dpc; /* what ALE's reset leaves as it is */
+    console->cart = (sti_cart_state){.dpc = dpc};
     cart->mapper->reset(&bus);
     sti_mapper_view(&bus);
     console->cpu = (sti_cpu){.sp = 0xff, .nonzero = 1, .was_read = true};

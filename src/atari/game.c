@@ -85,6 +85,7 @@ stint_status sti_game_choose(const sti_game_desc *desc, sti_cart *cart,
     STI_TRY(sti_value_rule_parse(desc->reward, "reward", &game.reward));
     STI_TRY(sti_value_rule_parse(desc->lives, "lives", &game.lives));
     STI_TRY(sti_test_rule_parse(desc->done, "done", &game.done));
+    STI_TRY(sti_action_rule_parse(desc->actions, "actions", &game.actions));
     if (of_image)
         cart->frame = of_image->frame;
     *game_out = game;
@@ -99,9 +100,11 @@ const char *sti_game_name(const sti_game *game)
 
 int sti_game_actions(const sti_game *game, uint8_t actions_out[STI_ACTIONS])
 {
+    const uint32_t title = game->title ? game->title->minimal : 0;
+    const uint32_t taken = game->actions ? game->actions : title;
     int count = 0;
     for (int action = 0; action < STI_ACTIONS; action++)
-        if (!game->title || !game->title->minimal || game->title->minimal >> action & 1)
+        if (!taken || taken >> action & 1)
             actions_out[count++] = (uint8_t)action;
     return count;
 }

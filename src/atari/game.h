@@ -58,16 +58,18 @@ typedef struct sti_game {
     const sti_title *title; /* NULL: the rules */
     sti_value_rule reward, lives;
     sti_test_rule done;
+    uint32_t actions; /* a bit each; 0: the title's */
 } sti_game;
 
 /* name "auto" finds the title of the cartridge by its image or, as ALE does, by the
  * name of its file; "none" has no rules; else a title's name. The image's own title
- * sets cart->frame. The three rules may be NULL; they stand in place of a title's.
+ * sets cart->frame. The four rules may be NULL; they stand in place of a title's.
  * STINT_E_INPUT: no such title (with the nearest), or auto finds none and there are no
  * rules (with an example). */
 typedef struct sti_game_desc {
     const char *name, *path;
     const char *reward, *lives, *done;
+    const char *actions;
 } sti_game_desc;
 stint_status sti_game_choose(const sti_game_desc *desc, sti_cart *cart,
                              sti_game *game_out);

@@ -123,6 +123,14 @@ static void write_banks_ram(sti_bus *bus, sti_cpu *cpu, uint16_t address, uint8_
         touch_banks(bus, address);
 }
 
+/* In ALE the hot spots of F4SC are met by reads alone. */
+static void write_f4sc(sti_bus *bus, sti_cpu *cpu, uint16_t address, uint8_t value)
+{
+    (void)cpu;
+    if ((address & 0xfffu) < bus->cart->ram_bytes)
+        bus->cart_ram[address & 0xfff] = value;
+}
+
 /* ---- FE: the bank is address line 13, of which the 6507 has no pin ---- */
 
 static uint8_t read_fe(sti_bus *bus, sti_cpu *cpu, uint16_t address)
@@ -309,8 +317,7 @@ static const sti_mapper map_f6sc = {
     "F6SC",         0x100,           HOT - 0x100, reset_first,
     read_banks_ram, write_banks_ram, NULL,        NULL};
 static const sti_mapper map_f4sc = {
-    "F4SC",         0x100,           HOT - 0x100, reset_first,
-    read_banks_ram, write_banks_ram, NULL,        NULL};
+    "F4SC", 0x100, HOT - 0x100, reset_first, read_banks_ram, write_f4sc, NULL, NULL};
 static const sti_mapper map_fa = {
     "FA", 0x200, HOT - 0x200, reset_third, read_banks_ram, write_banks_ram, NULL, NULL};
 static const sti_mapper map_fe = {"FE", 0, 0, reset_first, read_fe, NULL, NULL, NULL};

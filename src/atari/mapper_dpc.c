@@ -9,7 +9,8 @@ enum { DPC_GRAPHICS = 8192, DPC_COUNT = 0x7ff };
 void sti_dpc_reset(sti_bus *bus)
 {
     sti_cart_state *state = &bus->console->cart;
-    state->dpc.random = 1;
+    state->dpc.cycles = 0;
+    state->dpc.part_clock = 0;
     for (int i = 0; i < 4; i++)
         state->slice[i] = (uint16_t)(4 + i);
     sti_mapper_view(bus);

@@ -1,7 +1,10 @@
 #include "atari/rule.h"
 
+#include <ctype.h>
 #include <string.h>
+#include <strings.h>
 
+#include "atari/vcs.h"
 #include "base/fail.h"
 
 typedef struct rule_reader {
@@ -188,6 +191,42 @@ stint_status sti_test_rule_parse(const char *text, const char *name,
     if (st == STINT_OK)
         *rule_out = rule;
     return st;
+}
+
+static int action_named(const char *name, size_t length)
+{
+    for (int action = 0; action < STI_ACTIONS; action++) {
+        const char *known = sti_action_name(action);
+        if (strlen(known) == length && strncasecmp(known, name, length) == 0)
+            return action;
+    }
+    return -1;
+}
+
+stint_status sti_action_rule_parse(const char *text, const char *name,
+                                   uint32_t *actions_out)
+{
+    rule_reader r = {text, text, name, "NOOP,UP,DOWN"};
+    uint32_t actions = 0;
+    *actions_out = 0;
+    if (!text || !*text)
+        return STINT_OK;
+    do {
+        skip_blanks(&r);
+        const char *end = r.at;
+        while (isalpha((unsigned char)*end))
+            end++;
+        const int action = action_named(r.at, (size_t)(end - r.at));
+        if (action < 0)
+            return stopped(&r, "the name of an action (stint play info lists them)");
+        actions |= 1u << action;
+        r.at = end;
+    } while (take(&r, ","));
+    skip_blanks(&r);
+    if (*r.at)
+        return stopped(&r, "a comma or the end");
+    *actions_out = actions;
+    return STINT_OK;
 }
 
 static int64_t read_term(const sti_rule_term *term, const uint8_t ram[128])

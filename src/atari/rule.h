@@ -7,7 +7,9 @@
  *
  * ADDRESS lies in 0x80 to 0xFF. bcdN is N bytes of two digits of base ten each, N 1 to
  * 4, the most significant at ADDRESS; a digit above 9 counts as what it is. A reward is
- * what a value grew by since the frame before. */
+ * what a value grew by since the frame before.
+ *
+ *   actions    action { , action }      ALE's names, NOOP to DOWNLEFTFIRE */
 #ifndef STI_ATARI_RULE_H
 #define STI_ATARI_RULE_H
 
@@ -61,6 +63,9 @@ stint_status sti_value_rule_parse(const char *text, const char *name,
                                   sti_value_rule *rule_out);
 stint_status sti_test_rule_parse(const char *text, const char *name,
                                  sti_test_rule *rule_out);
+/* A bit each; 0: there is no rule. */
+stint_status sti_action_rule_parse(const char *text, const char *name,
+                                   uint32_t *actions_out);
 
 int64_t sti_value_rule_read(const sti_value_rule *rule, const uint8_t ram[128]);
 bool sti_test_rule_holds(const sti_test_rule *rule, const uint8_t ram[128]);

@@ -148,6 +148,7 @@ stint_status sti_vcs_init(sti_vcs *vcs, sti_cart *cart)
         sti_vcs_fini(vcs);
         return STINT_E_MEMORY;
     }
+    vcs->console.cart.dpc.random = 1;
     vcs->screen = (sti_screen){vcs->pictures, vcs->pictures + STI_SCREEN_BYTES};
     sti_twister_seed(&vcs->chance, SEED);
     for (int i = 0; i < STI_RAM_BYTES; i++)

@@ -79,6 +79,8 @@ static void begin_identity(stint_env *env)
     add_text(&env->hash, d->lives);
     add_text(&env->hash, d->done);
     add_text(&env->hash, d->observe);
+    if (d->actions)
+        add_text(&env->hash, d->actions);
     sti_sha256_add(&env->hash, numbers, sizeof numbers);
     sti_sha256_add(&env->hash, &d->sticky, sizeof d->sticky);
 }
@@ -109,7 +111,7 @@ static stint_status make(stint_env *env)
         env->slot[i].seed = env->desc.seed;
     /* The caller's texts were read by now. */
     env->desc.rom = env->desc.game = env->desc.reward = env->desc.lives = NULL;
-    env->desc.done = env->desc.observe = env->desc.kind = NULL;
+    env->desc.done = env->desc.observe = env->desc.kind = env->desc.actions = NULL;
 out:
     return st;
 }

@@ -162,7 +162,8 @@ static stint_status atari_open(stint_env *env, const stint_env_desc *desc)
                                 .path = desc->rom,
                                 .reward = desc->reward,
                                 .lives = desc->lives,
-                                .done = desc->done};
+                                .done = desc->done,
+                                .actions = desc->actions};
     atari *a = sti_alloc(sizeof *a, "env.atari");
     stint_status st = a ? STINT_OK : STINT_E_MEMORY;
     env->own = a;

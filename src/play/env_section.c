@@ -53,6 +53,15 @@ static const sti_option rows[] = {
      AT(done),
      .unit = "RULE",
      .help = "when an episode is over: ram:0x80==21 | ram:0x81==21"},
+    {.name = "actions",
+     .type = STI_OPTION_TEXT,
+     STI_OPTION_NO_BOUND,
+     .default_text = "",
+     AT(actions),
+     .unit = "NAMES",
+     .help =
+         "actions that the agent chooses from, in ALE's names: NOOP,UP,DOWN; empty: "
+         "the title's, or all 18"},
     {.name = "envs",
      .type = STI_OPTION_INT,
      STI_OPTION_RANGE(1, 1 << 20),

@@ -11,7 +11,8 @@ typedef struct sti_env_values {
     int kind;                                 /* STI_ENV_... */
     const char *rom;                          /* NULL: none */
     const char *game, *reward, *lives, *done; /* NULL: the title's own */
-    int64_t envs;                             /* 0: auto */
+    const char *actions;
+    int64_t envs; /* 0: auto */
     int64_t frameskip, stack, size;
     int obs; /* STI_OBSERVE_... */
     double sticky;

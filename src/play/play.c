@@ -31,6 +31,7 @@ stint_env_desc sti_play_env_desc(const sti_env_values *e, uint64_t seed, int thr
                             .reward = e->reward,
                             .lives = e->lives,
                             .done = e->done,
+                            .actions = e->actions,
                             .frameskip = (int)e->frameskip,
                             .stack = 1, /* the rollout keeps them */
                             .observe = e->obs == STI_OBSERVE_RAM ? "ram" : "frames",

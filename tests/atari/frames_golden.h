@@ -30,4 +30,22 @@ static const struct {
     const char *name, *golden;
 } own[] = {
     {"rally", "31b661d36ede27e1abd15b5ac594559031c7d6450246a9c000b5ebfc8bec62b7"},
+    {"bricks", "f45a58234ff1574cce93919b26b46d4a853de1301d23045a70fbee93c657b92b"},
+    {"mapper-2k", "d3953d4c395d889d2bd2c135324f4e88175b3a149690265a87df3f20be5b3c63"},
+    {"mapper-3e", "d20c802c0a0c44ac935c5d9e72b1b56cbcfe3eb2afe41f9ab5c0953a26b12425"},
+    {"mapper-3f", "02338b236897f869092cefed61e94921317c425da88514f7fd6c31afd537f2c1"},
+    {"mapper-4k", "e16c6f1fd69a38edde6dc1e2a56044dfa288b10c58b9a5615d466f70182b7dba"},
+    {"mapper-cv", "e39a422fd1636d44196aea70e9824a44447d6adc467fa17f379849ac9f5ac10f"},
+    {"mapper-dpc", "f5e378d3fd4dec77b5818b293b4c6e7469876d68cb7734bfdff957c7630b43c0"},
+    {"mapper-e0", "7285013a5976fe82ec348919415b2c1bba4587de08505b0adfb491e30bb0f0d4"},
+    {"mapper-e7", "a8dd9a4caaecf02ab9e0103e5d2c94df688ad612b6a9c37c93c770ee7f2c8037"},
+    {"mapper-f4", "9f92c5283930de91fbd7c0bd315abaf6cea7ee49cda0942c7f321412dd22f65e"},
+    {"mapper-f4sc", "7fe577685196b663a74a88134637aff42be155f1efa0a909e3e6aa62828f0f06"},
+    {"mapper-f6", "93c0e51c3f700451ab04221930a8e09ec9cbfe0ad67ee87b6b786ab47aacda62"},
+    {"mapper-f6sc", "097aa5c2eced669b41331c73cccd56f97d73580a0715c17f883f64fe86d5a40a"},
+    {"mapper-f8", "43817fab3483f6643626e769aaffb31b560010fde9604686c5c3a8ede4aa9950"},
+    {"mapper-f8sc", "307b3f887a835079423e076210e56ac4c18361454dc2e39765d565ae4a906266"},
+    {"mapper-fa", "af3e1afba1dc17769d507dfddf44fb254f797dad4349e9eceec5e311fac17168"},
+    {"mapper-fe", "ee833c9e1136fff71307ccbd3df6f8aab72d7f0c86c529cc384617728013a9e9"},
+    {"mapper-ua", "85f25527a4b3db70afeeea06dc829f07b1fcfd11023ba23ccdc116506d7a9bc0"},
 };

@@ -344,6 +344,32 @@ static void test_send_and_receive(void **state)
     stint_env_close(apart);
 }
 
+/* An action of a list is what the same one of all eighteen is. */
+static void test_actions(void **state)
+{
+    static const int32_t all[3] = {0, 2, 5}; /* NOOP, UP, DOWN */
+    stint_env_desc desc = rally;
+    (void)state;
+    desc.envs = 1;
+    desc.observe = "ram";
+    stint_env *eighteen = open_env(&desc);
+    desc.actions = " down, NOOP,Up";
+    stint_env *three = open_env(&desc);
+    assert_int_equal(stint_env_describe(eighteen)->actions, 18);
+    assert_int_equal(stint_env_describe(three)->actions, 3);
+    assert_string_not_equal(stint_env_describe(three)->identity,
+                            stint_env_describe(eighteen)->identity);
+    for (int step = 0; step < 200; step++) {
+        const int32_t action = action_of(0, step, 3);
+        assert_int_equal(stint_env_step(three, &action, NULL), STINT_OK);
+        assert_int_equal(stint_env_step(eighteen, &all[action], NULL), STINT_OK);
+        assert_memory_equal(stint_env_ram(three, 0), stint_env_ram(eighteen, 0),
+                            STI_RAM_BYTES);
+    }
+    stint_env_close(three);
+    stint_env_close(eighteen);
+}
+
 static void test_refused(void **state)
 {
     stint_env *env = NULL;
@@ -362,6 +388,12 @@ static void test_refused(void **state)
     assert_non_null(strstr(stint_last_error(), "--reward"));
     desc = rally;
     desc.done = "ram:0x80<=255";
+    assert_int_equal(stint_env_open(&desc, &env), STINT_E_INPUT);
+    desc = rally;
+    desc.actions = "NOOP,UPP";
+    assert_int_equal(stint_env_open(&desc, &env), STINT_E_INPUT);
+    assert_non_null(strstr(stint_last_error(), "'UPP'"));
+    desc.actions = "NOOP,UP,";
     assert_int_equal(stint_env_open(&desc, &env), STINT_E_INPUT);
     assert_int_equal(stint_env_open(&rally, &env), STINT_OK);
     assert_int_equal(stint_env_step(env, action, NULL), STINT_E_USAGE);
@@ -391,7 +423,8 @@ int main(void)
         cmocka_unit_test(test_shrink),           cmocka_unit_test(test_threads),
         cmocka_unit_test(test_by_hand),          cmocka_unit_test(test_episodes),
         cmocka_unit_test(test_snapshot),         cmocka_unit_test(test_chain),
-        cmocka_unit_test(test_send_and_receive), cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_send_and_receive), cmocka_unit_test(test_actions),
+        cmocka_unit_test(test_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
