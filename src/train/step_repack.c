@@ -45,6 +45,7 @@ static void account(const sti_setup *setup, sti_step_plan *plan)
     sti_account process;
     sti_memory_account(setup, &setup->train, plan->rewritten, plan->lanes, &process);
     sti_memory_take_account(&process, plan->lanes, result);
+    result->budget_bytes = sti_run_section_of(setup->inputs->recipe)->memory_bytes;
     result->fits = sti_step_plan_holds(result, result->budget_bytes);
 }
 
