@@ -150,7 +150,7 @@ static stint_status find_short(const sti_setup *setup, const sti_step_plan *plan
 static void tell_short(const sti_setup *setup, int rank)
 {
     if (sti_comm_rank(setup->comm) == 0)
-        sti_log(STINT_LOG_INFO,
+        sti_log(STINT_LOG_WARNING,
                 "memory: rank %d (%s) has no room for what one process would hold "
                 "packed; what it has room for holds for all, so that these weights are "
                 "those of no other number of processes",
