@@ -9,6 +9,7 @@
 #include "train/error_section.h"
 #include "train/moments.h"
 #include "train/optimizer_section.h"
+#include "train/step_plan.h"
 
 #define FINEST        0x1p-20 /* bounds, as shares of the largest magnitude */
 #define COARSEST      0.25
@@ -144,11 +145,7 @@ static void find_rows(sti_error_control *c)
             sti_error_row *row = &c->rows[attr->row];
             row->name = node->scope;
             row->bits_bytes = bits_beside(graph, node);
-            row->choice = (sti_pack_choice){node->in[0],
-                                            attr->sum    ? STI_PACK_SUM
-                                            : attr->norm ? STI_PACK_NORM
-                                                         : STI_PACK_VALUE,
-                                            attr->capacity};
+            row->choice = sti_held_choice(node);
         }
         if (node->op != &sti_op_unpack)
             continue;

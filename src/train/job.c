@@ -144,7 +144,7 @@ static stint_status plan_step(sti_job *job)
     STI_TRY(sti_setup_build(setup));
     STI_TRY(check_micro(job));
     setup->base_bytes = sti_memory_base(setup);
-    STI_TRY(sti_step_choose(setup, &hints, &job->plan));
+    STI_TRY(sti_rank_plan_choose(&job->ranks, setup, &hints, &job->plan));
     STI_TRY(sti_grow_plan_networks(setup, &job->course, &job->plan));
     STI_TRY(check_scheme(job));
     if (setup->eval.graph)
@@ -216,16 +216,4 @@ stint_status sti_job_check_budget(const sti_job *job)
 stint_status sti_job_check_machine(const sti_job *job)
 {
     return sti_plan_check_machine(&job->plan.result);
-}
-
-/* Which tensors are packed follows from a rank's own memory, and may change under way.
- */
-stint_status sti_job_check_packs(const sti_job *job)
-{
-    if (!job->setup.comm || job->setup.train.bounds < 0)
-        return STINT_OK;
-    return sti_fail(STINT_E_UNSUPPORTED,
-                    "this budget is only met by packing activations with errors, which "
-                    "several processes cannot do together yet; take a larger --memory, "
-                    "or --error 0, which meets it without or says what would");
 }

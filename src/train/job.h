@@ -11,6 +11,7 @@
 
 #include "train/grow.h"
 #include "train/inputs.h"
+#include "train/rank_plan.h"
 #include "train/setup.h"
 #include "train/step_plan.h"
 
@@ -22,6 +23,7 @@ typedef struct sti_job {
     sti_inputs inputs;
     sti_setup setup;
     sti_step_plan plan;
+    sti_rank_plan ranks; /* how it is agreed with other processes */
     sti_course course;
     int64_t steps, epochs;   /* of the course */
     int64_t steps_per_epoch; /* without [grow] */
@@ -43,8 +45,6 @@ void sti_job_fini(sti_job *job); /* a zeroed one is fine */
 stint_status sti_job_check_budget(const sti_job *job);
 /* Likewise for the memory that this process can have. */
 stint_status sti_job_check_machine(const sti_job *job);
-/* STINT_E_UNSUPPORTED for ranks that would pack activations. */
-stint_status sti_job_check_packs(const sti_job *job);
 
 /* What the engine of this job is. */
 sti_step_engine_desc sti_job_engine(const sti_job *job);

@@ -31,8 +31,6 @@ static stint_status plan_job(sti_job *job, const stint_plan_desc *desc)
 {
     stint_plan_result *result = &job->plan.result;
     stint_status st = STINT_OK;
-    if (result->fits)
-        STI_TRY(sti_job_check_packs(job));
     if (!result->smallest_bytes && !result->stage_too_large)
         STI_TRY(sti_find_what_fits(&job->setup, &job->plan));
     STI_TRY(sti_grow_raise_smallest(&job->setup, &job->course, result));

@@ -138,8 +138,14 @@ stint_status sti_run_create_control(sti_run *run);
 /* The job has other networks: build everything else again. state: bounds to go on with,
  * of any packs. */
 stint_status sti_run_rebuild(sti_run *run, const float *state, int state_count);
-/* What sti_saver_resume calls; user: the run. */
+/* What sti_saver_resume calls; user: the run. With ranks, rank 0 calls it, and when
+ * there is nothing more to adopt sti_run_end_adoptions; the others follow, until then.
+ */
 stint_status sti_run_adopt_packs(void *user, const float *state, int count);
+stint_status sti_run_end_adoptions(const sti_run *run);
+stint_status sti_run_follow_adoptions(sti_run *run);
+/* The bounds of packed tensors as rank 0 has them. */
+stint_status sti_run_share_bounds(sti_run *run);
 /* Forward and backward of a batch. When a block turns out too small it is made larger,
  * or, where the budget has no room for that, the step is planned anew; then the batch
  * is run again, until all fit. Tensors packed for the first time get their bounds from

@@ -216,7 +216,7 @@ static stint_status load_or_init(sti_run *run, int64_t *step_out)
     stint_status st = STINT_OK;
     *step_out = -1;
     if (!sti_run_is_first(run))
-        return run->desc->resume ? STINT_OK : init_weights(run);
+        return run->desc->resume ? sti_run_follow_adoptions(run) : init_weights(run);
     /* A checkpoint of a part that is trained holds that part alone. */
     if (run->desc->resume && run->job.inputs.network.update)
         st = init_weights(run);
@@ -227,6 +227,10 @@ static stint_status load_or_init(sti_run *run, int64_t *step_out)
             sti_log(STINT_LOG_INFO,
                     "%s: no checkpoint to resume from; starting from the beginning",
                     run->out);
+    }
+    if (run->desc->resume) {
+        const stint_status told = sti_run_end_adoptions(run);
+        st = st == STINT_OK ? told : st;
     }
     if (st != STINT_OK)
         return st;

@@ -82,20 +82,26 @@ static int state_forms(const float *state, int count, sti_value_form *forms_out)
     return forms;
 }
 
-/* A checkpoint without packs is of a run that went on without. On STINT_E_INPUT all is
- * as it was. */
-static stint_status adopt(sti_run *run, const sti_pack_choice *choices, int packs,
-                          const sti_value_form *forms, int form_count)
+/* A checkpoint without packs is of a run that went on without. */
+static stint_status take_over(sti_job *job, const sti_held *held)
+{
+    static const sti_choice_hints exact = {.exact = true};
+    if (job->setup.comm)
+        return sti_rank_plan_adopt(&job->ranks, &job->setup, &job->plan, held);
+    stint_status st = held->packs > 0
+                          ? sti_step_repack(&job->setup, &job->plan, held->pack,
+                                            held->packs, held->form, held->forms)
+                          : sti_step_rechoose(&job->setup, &job->plan, &exact);
+    if (st == STINT_OK)
+        st = sti_step_fewer_lanes(&job->setup, &job->plan);
+    return st == STINT_OK ? sti_job_check_budget(job) : st;
+}
+
+/* On STINT_E_INPUT all is as it was. */
+static stint_status adopt(sti_run *run, const sti_held *held)
 {
     sti_step_engine_release(run->engine);
-    stint_status st = packs > 0
-                          ? sti_step_repack(&run->job.setup, &run->job.plan, choices,
-                                            packs, forms, form_count)
-                          : sti_step_rechoose(&run->job.setup, &run->job.plan, NULL, 0);
-    if (st == STINT_OK)
-        st = sti_step_fewer_lanes(&run->job.setup, &run->job.plan);
-    if (st == STINT_OK)
-        st = sti_job_check_budget(&run->job);
+    const stint_status st = take_over(&run->job, held);
     if (st == STINT_OK || st == STINT_E_MEMORY || st == STINT_E_BUDGET)
         return st;
     sti_step_engine_desc desc = sti_job_engine(&run->job);
@@ -103,24 +109,101 @@ static stint_status adopt(sti_run *run, const sti_pack_choice *choices, int pack
     return again == STINT_OK ? st : again;
 }
 
-stint_status sti_run_adopt_packs(void *user, const float *state, int count)
+/* On every rank, of which all do the same. */
+static stint_status adopt_rows(sti_run *run, const float *state, int count)
 {
-    sti_run *run = user;
-    sti_pack_choice *choices = sti_alloc_array(count, sizeof *choices, "packs");
-    sti_value_form *forms = sti_alloc_array(count, sizeof *forms, "packs");
-    stint_status st = choices && forms ? STINT_OK : STINT_E_MEMORY;
+    sti_held held;
+    stint_status st = sti_run_agree(run, sti_held_init(&held, count, count));
     if (st == STINT_OK) {
-        int packs = sti_error_state_choices(state, count, choices);
-        int form_count = state_forms(state, count, forms);
-        if (!same_packs(run->control, choices, packs) ||
-            (packs > 0 && !same_forms(&run->job.plan, forms, form_count))) {
-            st = adopt(run, choices, packs, forms, form_count);
+        held.packs = sti_error_state_choices(state, count, held.pack);
+        held.forms = state_forms(state, count, held.form);
+        if (!same_packs(run->control, held.pack, held.packs) ||
+            (held.packs > 0 && !same_forms(&run->job.plan, held.form, held.forms))) {
+            st = adopt(run, &held);
             if (st == STINT_OK)
                 st = sti_run_rebuild(run, state, count);
         }
     }
-    sti_free(choices);
-    sti_free(forms);
+    sti_held_fini(&held);
+    return st;
+}
+
+/* ---- what rank 0 reads in a checkpoint, told to the others ---- */
+
+enum { NO_MORE = -1 }; /* in the place of a number of rows */
+
+/* On rank 0. The broadcast of its root reads only. */
+static stint_status tell_rows(const sti_run *run, const float *state, int64_t rows)
+{
+    if (!run->comm)
+        return STINT_OK;
+    sti_comm_set_context(run->comm, "the packed tensors of a checkpoint", 0);
+    const stint_status st = sti_comm_broadcast(run->comm, 0, &rows, sizeof rows);
+    return st == STINT_OK && rows > 0
+               ? sti_comm_broadcast(run->comm, 0, (void *)(uintptr_t)state,
+                                    (size_t)rows * STI_ERROR_STATE * sizeof *state)
+               : st;
+}
+
+stint_status sti_run_adopt_packs(void *user, const float *state, int count)
+{
+    sti_run *run = user;
+    const stint_status st = tell_rows(run, state, count);
+    return st == STINT_OK ? adopt_rows(run, state, count) : st;
+}
+
+stint_status sti_run_end_adoptions(const sti_run *run)
+{
+    return tell_rows(run, NULL, NO_MORE);
+}
+
+/* One set of rows of rank 0; *rows_out NO_MORE: there was none. A set that cannot be
+ * held is rank 0's to speak of. */
+static stint_status follow_one(sti_run *run, int64_t *rows_out)
+{
+    float *state = NULL;
+    stint_status st = sti_comm_broadcast(run->comm, 0, rows_out, sizeof *rows_out);
+    const int64_t rows = *rows_out;
+    if (st != STINT_OK || rows == NO_MORE)
+        return st;
+    state = sti_alloc_array(rows * STI_ERROR_STATE + 1, sizeof *state, "packs");
+    if (!state)
+        return sti_comm_give_up(run->comm, STINT_E_MEMORY);
+    if (rows > 0)
+        st = sti_comm_broadcast(run->comm, 0, state,
+                                (size_t)rows * STI_ERROR_STATE * sizeof *state);
+    if (st == STINT_OK)
+        st = adopt_rows(run, state, (int)rows);
+    sti_free(state);
+    return st == STINT_E_INPUT ? STINT_OK : st;
+}
+
+stint_status sti_run_follow_adoptions(sti_run *run)
+{
+    int64_t rows = 0;
+    stint_status st = STINT_OK;
+    sti_comm_set_context(run->comm, "the packed tensors of a checkpoint", 0);
+    while (st == STINT_OK && rows != NO_MORE)
+        st = follow_one(run, &rows);
+    return st;
+}
+
+stint_status sti_run_share_bounds(sti_run *run)
+{
+    const int count = sti_error_control_count(run->control);
+    if (count == 0)
+        return STINT_OK;
+    float *state =
+        sti_alloc_array((int64_t)count * STI_ERROR_STATE, sizeof *state, "packs");
+    stint_status st = sti_comm_agree(run->comm, state ? STINT_OK : STINT_E_MEMORY);
+    if (st == STINT_OK) {
+        sti_error_control_save(run->control, state);
+        st = sti_comm_broadcast(run->comm, 0, state,
+                                (size_t)count * STI_ERROR_STATE * sizeof *state);
+    }
+    if (st == STINT_OK)
+        sti_error_control_load(run->control, state, count);
+    sti_free(state);
     return st;
 }
 
@@ -130,7 +213,7 @@ static void tell_growth(const sti_run *run, const sti_step_batch *batch)
 {
     for (int i = 0; i < sti_error_control_count(run->control); i++) {
         const sti_error_row *row = sti_error_control_row(run->control, i);
-        if (row->overflow)
+        if (row->overflow && sti_run_is_first(run))
             sti_log(STINT_LOG_INFO,
                     "step %" PRId64 ": %s takes %" PRId64 " bytes packed, more than "
                     "its block of %" PRId64 "; the step is run again with another plan",
@@ -139,34 +222,20 @@ static void tell_growth(const sti_run *run, const sti_step_batch *batch)
     }
 }
 
-static int worth_packing(const sti_pack_choice *sizes, int count,
-                         sti_pack_choice *choices_out)
+static stint_status plan_again(sti_run *run, const sti_pack_choice *sizes, int count)
 {
-    int kept = 0;
-    for (int i = 0; i < count; i++)
-        if (sizes[i].capacity > 0)
-            choices_out[kept++] = sizes[i];
-    return kept;
-}
-
-/* Larger blocks if the budget has room for them; else whatever is best now that their
- * sizes are known: other packs, or activations made again. */
-static stint_status plan_again(sti_run *run, const sti_pack_choice *sizes, int count,
-                               sti_pack_choice *choices)
-{
-    int kept = worth_packing(sizes, count, choices);
-    stint_status st =
-        sti_step_repack(&run->job.setup, &run->job.plan, choices, kept, NULL, 0);
-    if (st == STINT_OK && !run->job.plan.result.fits)
-        st = sti_step_rechoose(&run->job.setup, &run->job.plan, sizes, count);
-    return st == STINT_OK ? sti_job_check_budget(&run->job) : st;
+    sti_job *job = &run->job;
+    if (run->comm)
+        return sti_run_agree(run, sti_rank_plan_again(&job->ranks, &job->setup,
+                                                      &job->plan, sizes, count));
+    const stint_status st = sti_step_enlarge(&job->setup, &job->plan, sizes, count);
+    return st == STINT_OK ? sti_job_check_budget(job) : st;
 }
 
 static stint_status grow(sti_run *run, const sti_step_batch *batch)
 {
     const int count = sti_error_control_count(run->control);
-    sti_pack_choice *sizes =
-        sti_alloc_array(2 * (int64_t)count, sizeof *sizes, "packs");
+    sti_pack_choice *sizes = sti_alloc_array(count, sizeof *sizes, "packs");
     float *state =
         sti_alloc_array((int64_t)count * STI_ERROR_STATE, sizeof *state, "packs");
     stint_status st = sizes && state ? STINT_OK : STINT_E_MEMORY;
@@ -174,15 +243,16 @@ static stint_status grow(sti_run *run, const sti_step_batch *batch)
         tell_growth(run, batch);
         sti_error_control_enlarge(run->control, sizes);
         sti_error_control_save(run->control, state);
-        st = sti_run_log_growth(run->log, batch->step + 1, run->control);
+        if (run->log)
+            st = sti_run_log_growth(run->log, batch->step + 1, run->control);
     }
     if (st == STINT_OK) {
         sti_step_engine_release(run->engine);
-        st = plan_again(run, sizes, count, sizes + count);
+        st = plan_again(run, sizes, count);
     }
     if (st == STINT_OK)
         st = sti_run_rebuild(run, state, count);
-    if (st == STINT_OK)
+    if (st == STINT_OK && run->log)
         st = sti_run_log_plan(run->log, batch->step + 1, &run->job.plan.result,
                               sti_error_control_count(run->control));
     sti_free(sizes);

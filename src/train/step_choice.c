@@ -276,8 +276,7 @@ static size_t lowest_estimate(const chooser *c)
 
 /* ---- choosing ---- */
 
-/* The fastest way without any rewriting. */
-static int fastest_lanes(const sti_setup *setup)
+int sti_step_fastest_lanes(const sti_setup *setup)
 {
     int best = next_lanes(setup, 0);
     for (int lanes = best; lanes > 0; lanes = next_lanes(setup, lanes))
@@ -420,7 +419,7 @@ stint_status sti_step_choose(sti_setup *setup, const sti_choice_hints *hints,
 {
     chooser c = {.setup = setup, .hints = hints ? *hints : (sti_choice_hints){0}};
     stint_plan_result *result = &plan->result;
-    const int lanes = fastest_lanes(setup);
+    const int lanes = sti_step_fastest_lanes(setup);
     const double fastest =
         rounds(setup, lanes) * sti_budget_seconds(setup->train.graph);
     sti_account plain;

@@ -37,6 +37,8 @@ typedef struct sti_choice_hints {
  * NULL: none. */
 stint_status sti_step_choose(sti_setup *setup, const sti_choice_hints *hints,
                              sti_step_plan *plan);
+/* Lanes of the fastest way without any rewriting. */
+int sti_step_fastest_lanes(const sti_setup *setup);
 /* The lowest peak of the set-up as built, whatever its budget. This and the next leave
  * the networks planned one way or another. */
 stint_status sti_step_lowest_peak(sti_setup *setup, size_t *peak_out);
@@ -68,12 +70,38 @@ stint_status sti_step_repack(sti_setup *setup, sti_step_plan *plan,
                              const sti_value_form *forms, int form_count);
 /* With as many lanes fewer as the budget asks for, if that helps. */
 stint_status sti_step_fewer_lanes(sti_setup *setup, sti_step_plan *plan);
-/* Look for a plan again, knowing how large some packed blocks are (capacity 0: not
- * worth packing); sizes NULL: for one without packs. On failure there is no training
- * network any more. */
+/* Look for a plan again, from the network as built: hints may know how large packed
+ * blocks are (capacity 0: not worth packing). On failure there is no training network
+ * any more. */
 stint_status sti_step_rechoose(sti_setup *setup, sti_step_plan *plan,
-                               const sti_pack_choice *sizes, int count);
+                               const sti_choice_hints *hints);
+/* Blocks as large as `sizes` says [count], of what is still worth packing; where that
+ * does not fit, whatever is best now that sizes are known: other packs, or activations
+ * made again. */
+stint_status sti_step_enlarge(sti_setup *setup, sti_step_plan *plan,
+                              const sti_pack_choice *sizes, int count);
 /* The plan's forms as a list, [form_values]; their number. */
 int sti_step_list_forms(const sti_step_plan *plan, sti_value_form *forms_out);
+
+/* ---- step_held.c: what of a step is not kept as it is, to be handed on ---- */
+
+typedef struct sti_held {
+    sti_pack_choice *pack; /* [packs], own memory */
+    sti_value_form *form;  /* [forms], likewise; of packed tensors, too */
+    int packs, forms;
+    double slowdown; /* expected by who chose it */
+} sti_held;
+
+void sti_held_fini(sti_held *held); /* a zeroed one is fine */
+/* Arrays of so many, zeroed. STINT_E_MEMORY. */
+stint_status sti_held_init(sti_held *held, int packs, int forms);
+/* The choice that a packing node was made of. */
+sti_pack_choice sti_held_choice(const sti_node *pack);
+/* What a planned training network and its plan hold how. */
+stint_status sti_held_of(const sti_network *train, const sti_step_plan *plan,
+                         sti_held *held_out);
+/* Build and plan the set-up's training network so, with as many lanes as are fastest
+ * and fit; whether it fits, the plan's result says. */
+stint_status sti_step_hold(sti_setup *setup, sti_step_plan *plan, const sti_held *held);
 
 #endif

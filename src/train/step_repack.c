@@ -45,6 +45,7 @@ static void account(const sti_setup *setup, sti_step_plan *plan)
     sti_account process;
     sti_memory_account(setup, &setup->train, plan->rewritten, plan->lanes, &process);
     sti_memory_take_account(&process, plan->lanes, result);
+    result->budget_bytes = sti_run_section_of(setup->inputs->recipe)->memory_bytes;
     result->fits = sti_step_plan_holds(result, result->budget_bytes);
 }
 
@@ -105,10 +106,8 @@ stint_status sti_step_fewer_lanes(sti_setup *setup, sti_step_plan *plan)
 }
 
 stint_status sti_step_rechoose(sti_setup *setup, sti_step_plan *plan,
-                               const sti_pack_choice *sizes, int count)
+                               const sti_choice_hints *hints)
 {
-    const sti_choice_hints hints = {
-        .exact = sizes == NULL, .sizes = sizes, .size_count = count};
     const int64_t images = setup->train.images;
     sti_network_fini(&setup->train);
     sti_free(plan->form);
@@ -116,5 +115,29 @@ stint_status sti_step_rechoose(sti_setup *setup, sti_step_plan *plan,
     plan->rewritten = false;
     const stint_status st =
         sti_network_build(&setup->inputs->network, STINT_TRAIN, images, &setup->train);
-    return st == STINT_OK ? sti_step_choose(setup, &hints, plan) : st;
+    return st == STINT_OK ? sti_step_choose(setup, hints, plan) : st;
+}
+
+static int worth_packing(const sti_pack_choice *sizes, int count,
+                         sti_pack_choice *choices_out)
+{
+    int kept = 0;
+    for (int i = 0; i < count; i++)
+        if (sizes[i].capacity > 0)
+            choices_out[kept++] = sizes[i];
+    return kept;
+}
+
+stint_status sti_step_enlarge(sti_setup *setup, sti_step_plan *plan,
+                              const sti_pack_choice *sizes, int count)
+{
+    const sti_choice_hints hints = {.sizes = sizes, .size_count = count};
+    sti_pack_choice *kept = sti_alloc_array((int64_t)count + 1, sizeof *kept, "packs");
+    if (!kept)
+        return STINT_E_MEMORY;
+    stint_status st =
+        sti_step_repack(setup, plan, kept, worth_packing(sizes, count, kept), NULL, 0);
+    sti_free(kept);
+    return st == STINT_OK && !plan->result.fits ? sti_step_rechoose(setup, plan, &hints)
+                                                : st;
 }

@@ -114,19 +114,23 @@ static stint_status plan_local(sti_run *run)
         st = sti_job_check_budget(&run->job);
     if (st == STINT_OK)
         st = check_machine(run);
-    if (st == STINT_OK)
-        st = sti_job_check_packs(&run->job);
     if (st == STINT_OK && sti_stop_asked() != STINT_OK)
         st = sti_fail(sti_stop_asked(), "stopped before training began");
-    if (st == STINT_OK && run->desc->planned)
-        run->desc->planned(run->desc->user, &run->job.plan.result);
     return st;
 }
 
 static stint_status plan(sti_run *run)
 {
+    sti_job *job = &run->job;
     stint_status st = sti_run_agree(run, plan_local(run));
-    return st == STINT_OK ? sti_run_compare_ranks(run) : st;
+    if (st == STINT_OK)
+        st = sti_run_compare_ranks(run);
+    if (st == STINT_OK)
+        st = sti_run_agree(run,
+                           sti_rank_plan_agree(&job->ranks, &job->setup, &job->plan));
+    if (st == STINT_OK && run->desc->planned)
+        run->desc->planned(run->desc->user, &job->plan.result);
+    return st;
 }
 
 stint_status stint_train(const stint_recipe *recipe, const stint_train_desc *desc,
