@@ -24,7 +24,7 @@ static double rate_of(const stint_train_progress *p)
     return p->images_per_s * (double)(p->context ? p->context : 1);
 }
 
-/* Of a field there is no share of right answers. */
+/* A field has no share of right answers. */
 static const char *samples_of(const stint_train_progress *p)
 {
     return p->context ? "tokens" : isfinite(p->accuracy) ? "images" : "points";

@@ -2,7 +2,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "exchange/window.h"
+#include "exchange/sliding_window.h"
 
 /* ---- Pad ---- */
 

@@ -9,7 +9,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "exchange/window.h"
+#include "exchange/sliding_window.h"
 
 typedef struct conv_parts {
     sti_window w;

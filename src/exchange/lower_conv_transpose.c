@@ -4,7 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "exchange/window.h"
+#include "exchange/sliding_window.h"
 
 typedef struct transposed {
     sti_window w; /* .in of x; .out of the result */

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "exchange/window.h"
+#include "exchange/sliding_window.h"
 
 /* A window is taken pixel by pixel. */
 enum { WINDOW_MOST = 1 << 14 };

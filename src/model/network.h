@@ -76,8 +76,8 @@ typedef struct sti_network {
     stint_value input, labels, bounds;
     stint_value weights;       /* of the parts of the loss, to be filled; -1: none */
     stint_value class_weights; /* [classes], likewise */
-    /* Of mixed images: the other label [images] i32, and what the image's own label
-       counts and what the other does, both [images, 1], to be filled; -1: none. */
+    /* Inputs of mixed images, to be filled: the other label [images] i32, and what an
+       image's own label counts and what the other does, both [images, 1]; -1: none. */
     stint_value others, share, rest;
     stint_value kl_weight; /* what KL counts in the loss, likewise */
     stint_value moved;     /* runs after which shift registers are not back; -1: none */

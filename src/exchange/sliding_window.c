@@ -1,4 +1,4 @@
-#include "exchange/window.h"
+#include "exchange/sliding_window.h"
 
 #include <inttypes.h>
 #include <string.h>

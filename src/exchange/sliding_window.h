@@ -1,6 +1,6 @@
 /* Windows of convolutions and poolings as ONNX describes them. */
-#ifndef STI_EXCHANGE_WINDOW_H
-#define STI_EXCHANGE_WINDOW_H
+#ifndef STI_EXCHANGE_SLIDING_WINDOW_H
+#define STI_EXCHANGE_SLIDING_WINDOW_H
 
 #include "exchange/lower_priv.h"
 
