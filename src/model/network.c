@@ -303,13 +303,32 @@ static bool is_in_set(const void *user, const sti_value_row *param,
     return t != NULL;
 }
 
+/* The loss and factor times the mean over the images of |d own loss / d image|^2
+ * (Drucker and LeCun 1992). Of the mean of n losses the gradient is 1 / n of an image's
+ * own. */
+static stint_status add_penalty(sti_network *net, float factor, stint_value *objective)
+{
+    stint_graph *g = net->graph;
+    const float scale = factor * (float)net->images;
+    stint_value gradient;
+    const stint_status st = sti_pass_gradient(g, *objective, &net->input, 1, &gradient);
+    if (st != STINT_OK || gradient < 0)
+        return st;
+    const stint_value squares =
+        stint_sum(g, stint_mul(g, gradient, gradient), 0xf, false);
+    *objective = stint_add(g, *objective, stint_scale(g, squares, scale));
+    return stint_graph_check(g);
+}
+
 /* Gradients of the loss, or of loss and divergence, whose runs are added up. */
 static stint_status append_gradients(const sti_network_desc *desc, sti_network *net)
 {
     stint_graph *g = net->graph;
     stint_value objective = find_output(g, "loss");
-    stint_status st = STINT_OK;
-    if (desc->bayes.samples > 0) {
+    stint_status st = desc->gradient_penalty > 0
+                          ? add_penalty(net, desc->gradient_penalty, &objective)
+                          : STINT_OK;
+    if (st == STINT_OK && desc->bayes.samples > 0) {
         sti_graph_keep_inputs(g);
         net->adds = true;
         st = sti_pass_bayes_loss(g, &desc->bayes, objective, &objective);

@@ -1,6 +1,9 @@
 /* Convolution with the epilogue of its kernel (bias, ReLU and its sign bits), its two
- * gradients, and the convolution layer. The gradients have no rules of their own: a
- * convolution is differentiable once. */
+ * gradients, and the convolution layer.
+ *
+ * With <a, b> the sum of products, <y', conv(x, w)> = <x, grad_x(y', w)> =
+ * <w, grad_w(x, y')>: each of the three is linear in both of its operands, and the
+ * other two are its gradients. So they can be differentiated any number of times. */
 #include <inttypes.h>
 
 #include "op/op_conv_priv.h"
@@ -327,11 +330,46 @@ static void run_grad_x(const sti_call *call)
                                call->out[0], call->scratch);
 }
 
+/* The convolution that a gradient is of, of other operands. */
+static stint_value conv_again(stint_graph *g, const sti_conv2d_grad_attr *grad,
+                              stint_value x, stint_value w)
+{
+    const sti_conv2d_attr attr = {.stride = grad->stride,
+                                  .pad = grad->pad,
+                                  .groups = grad->groups,
+                                  .winograd = grad->winograd};
+    return sti_op_conv(g, x, w, STI_NO_INPUT, &attr);
+}
+
+/* The attributes of a gradient that gives what has the shape of `like`. */
+static sti_conv2d_grad_attr grad_attr_like(const sti_conv2d_grad_attr *of,
+                                           const stint_shape *like, bool images)
+{
+    sti_conv2d_grad_attr attr = *of;
+    attr.height = like->dim[images ? 1 : 0];
+    attr.width = like->dim[images ? 2 : 1];
+    return attr;
+}
+
+static stint_status grad_grad_x(stint_graph *g, const sti_node *node,
+                                const stint_value *dy, const bool *need,
+                                stint_value *dx)
+{
+    const sti_conv2d_grad_attr of_w =
+        grad_attr_like(node->attr, sti_op_in_shape(g, node, 1), false);
+    if (need[1])
+        dx[1] = sti_op_add2(g, &sti_op_conv2d_grad_w, &of_w, dy[0], node->in[0]);
+    if (need[0])
+        dx[0] = conv_again(g, node->attr, dy[0], node->in[1]);
+    return STINT_OK;
+}
+
 const sti_op sti_op_conv2d_grad_x = {
     .name = "conv2d_grad_x",
     .n_out = 1,
     .attr_bytes = sizeof(sti_conv2d_grad_attr),
     .infer = infer_grad_x,
+    .grad = grad_grad_x,
     .cost = grad_cost,
     .scratch_bytes = grad_scratch,
     .run = {[STI_CPU] = run_grad_x},
@@ -361,12 +399,30 @@ static void run_grad_w(const sti_call *call)
                                  call->out[0], call->out[1], call->scratch);
 }
 
+/* The sums of dy^2 are for choosing errors, and are no part of any loss. */
+static stint_status grad_grad_w(stint_graph *g, const sti_node *node,
+                                const stint_value *dy, const bool *need,
+                                stint_value *dx)
+{
+    const sti_conv2d_grad_attr of_x =
+        grad_attr_like(node->attr, sti_op_in_shape(g, node, 0), true);
+    if (dy[0] < 0 || dy[1] >= 0)
+        return sti_fail(STINT_E_UNSUPPORTED,
+                        "conv2d_grad_w: its sums of squares have no gradient");
+    if (need[1])
+        dx[1] = conv_again(g, node->attr, node->in[0], dy[0]);
+    if (need[0])
+        dx[0] = sti_op_add2(g, &sti_op_conv2d_grad_x, &of_x, node->in[1], dy[0]);
+    return STINT_OK;
+}
+
 const sti_op sti_op_conv2d_grad_w = {
     .name = "conv2d_grad_w",
     .n_out = 2,
     .attr_bytes = sizeof(sti_conv2d_grad_attr),
     .optional_out = 1u << 1,
     .infer = infer_grad_w,
+    .grad = grad_grad_w,
     .cost = grad_cost,
     .scratch_bytes = grad_scratch,
     .run = {[STI_CPU] = run_grad_w},

@@ -86,6 +86,11 @@ static bool in_smoothing(const stint_recipe *recipe)
     return sti_train_section_of(recipe)->label_smoothing > 0;
 }
 
+static bool in_penalty(const stint_recipe *recipe)
+{
+    return sti_loss_section_of(recipe)->gradient_penalty > 0;
+}
+
 static bool in_class_weights(const stint_recipe *recipe)
 {
     return sti_class_weights_given(sti_loss_section_of(recipe)->class_weights);
@@ -178,6 +183,8 @@ const sti_feature sti_features[] = {
      "images mixed in pairs; data.cutmix likewise", in_mixing, I, false},
     {"label smoothing", "train.label_smoothing", "train.label_smoothing=0.1",
      "a share of the target spread over all classes", in_smoothing, I, false},
+    {"gradient penalty", "loss.gradient_penalty", "loss.gradient_penalty=0.1",
+     "a loss that grows with the gradient by the image", in_penalty, I, false},
     {"class weights", "loss.class_weights", "loss.class_weights=WEIGHTS",
      "images that count by class", in_class_weights, I, false},
     {"balanced weights", "loss.class_weights", "loss.class_weights=balanced",

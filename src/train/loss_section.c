@@ -18,6 +18,14 @@ static const sti_option rows[] = {
      .help = "of images: what an image counts by its class: all the same (none), "
              "inversely to the class's number of images (balanced), or one number a "
              "class in their order; scaled to a mean of 1 over the images"},
+    {.name = "gradient_penalty",
+     .type = STI_OPTION_FLOAT,
+     STI_OPTION_RANGE(0, 1e4),
+     .default_text = "0",
+     AT(gradient_penalty),
+     .unit = "FACTOR",
+     .help = "of images: what the mean over them of the squared norm of the loss's "
+             "gradient by the image counts; 0: none, and steps are half as long"},
     {.name = "reference",
      .type = STI_OPTION_PATH,
      STI_OPTION_NO_BOUND,

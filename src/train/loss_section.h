@@ -18,6 +18,7 @@ typedef struct sti_loss_values {
     int weighting, softadapt;
     int64_t window; /* steps */
     double beta, focal_base, focal_right;
+    double gradient_penalty;
     const char *class_weights; /* see class_weights.h */
 } sti_loss_values;
 

@@ -86,6 +86,7 @@ sti_network_desc sti_train_network_desc(const stint_recipe *recipe)
     sti_network_desc network = sti_recipe_network_desc(recipe);
     network.smoothing = (float)train->label_smoothing;
     network.mixed = data->mixup > 0 || data->cutmix > 0;
+    network.gradient_penalty = (float)sti_loss_section_of(recipe)->gradient_penalty;
     network.freeze_norm = train->freeze_norm;
     network.squares = sti_grow_section_of(recipe)->by == STI_GROW_NOISE;
     return network;

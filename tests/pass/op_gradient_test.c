@@ -224,7 +224,7 @@ static bool check_input(derivatives *d, int i)
                       difference(d, e, STEP_2 / 2, true));
     }
     bool ok = pairs_agree(&first, 2e-5, 1e-7);
-    return pairs_agree(&second, 2e-4, 1e-5) && ok;
+    return pairs_agree(&second, 2e-4, 4e-5) && ok;
 }
 
 /* y(x + t v) - y(x - t v) over 2 t */
