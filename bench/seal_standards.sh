@@ -249,7 +249,10 @@ for file in "$BRISTOL"/*.txt; do
     "$stint" seal export mapped.seal --out mapped.blif -q >/dev/null
     printf '%s: ' "$name"
     python3 plain.py "$stint" "$file"
-    printf 'abc cec: '
-    timeout "${CEC:-600}" berkeley-abc -q "cec -n original.blif mapped.blif" | grep -o 'Networks are[a-zA-Z ]*equivalent' ||
+    printf 'abc &cec: '
+    for side in original mapped; do
+        berkeley-abc -q "read_blif $side.blif; strash; write_aiger $side.aig"
+    done
+    timeout "${CEC:-600}" berkeley-abc -q "&cec original.aig mapped.aig" | grep -o 'Networks are[a-zA-Z ]*equivalent' ||
         echo 'not decided in the time'
 done
