@@ -11,7 +11,7 @@ keys, Gaussian noise), which docs/seal.md holds against the lattice estimator.
 usage: seal_params.py           the sets of the program, cell by cell, beside `stint seal sets`
        seal_params.py --search  the cheapest sets for 2^-64 and 2^-128 with every cell
        seal_params.py --tried   noise of a choice with one key switch; the cheapest sets
-                                if sum and carry came from one rotation
+                                if sum and carry came from one rotation; TFHEpp's fastest
 """
 
 import json
@@ -112,10 +112,27 @@ def adder_failure(*shape):
                   for squares, margin in CELLS.values()])
 
 
+def fastest_of_tfhepp():
+    """Worst of AND and XOR in TFHEpp's fastest set (include/params/concrete.hpp of 03ee2dd).
+
+    Ternary polynomials, two digits of 8 bits for masks and one of 10 for bodies; a key
+    switch that stores each digit's multiples; ciphertexts of bits in 16-bit words.
+    """
+    n, k, size, sd, poly_sd = 630, 2, 512, 2**-13.4, 2**-24.8
+    masks, bodies = 2.0**8, 2.0**10
+    products = n * (size * poly_sd**2 * (k * 2 * (masks**2 + 2) + (bodies**2 + 2)) / 12
+                    + (2 / 3 * k * size * masks**-4 + bodies**-2) / 24)
+    switch = 5 * k * size * sd**2 * 3 / 4 + 2 / 3 * k * size * 4.0**-10 / 24
+    out, rounding = products + switch, (n / 24 + 1 / 12) / (2 * size) ** 2
+    return max(failure(CELLS[cell][1], CELLS[cell][0] * out + rounding) for cell in ("and", "xor"))
+
+
 def tried():
     sets = program_sets()
     for name, shape, _ in sets:
         print(f"{name}: with every input a choice of one key switch 2^{choice_failure(*shape):.1f}")
+    print(f"TFHEpp's fastest set: 2^{fastest_of_tfhepp():.0f}; its noise 2^-13.4 and 2^-24.8, by the "
+          f"curve 2^{math.log2(curve(630)) / 2:.1f} and 2^{math.log2(curve(1024)) / 2:.1f}")
     for (name, now, _), limit in zip(sets, (-128, -64)):
         flop, shape = min((megaflop(*s), s) for s in shapes() if adder_failure(*s) <= limit)
         n, k, size, ks_levels = shape[0], shape[1], shape[2], shape[5]

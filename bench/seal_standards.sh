@@ -1,11 +1,13 @@
 #!/bin/bash
 # Known answers: AES-128 and SHA-256 in C (FIPS 197 and 180), divisions against gcc, and
-# Bristol's circuits before and after mapping by the equivalence check of abc:
+# Bristol's circuits before and after mapping, by random inputs and by the equivalence check
+# of abc:
 #
 #   bench/seal_standards.sh
 #
 # BRISTOL: a folder with circuit files NAME.txt, which are left out without it. Needs gcc,
-# and berkeley-abc for the latter. STINT names another program.
+# and berkeley-abc for the latter, which gets CEC (600) seconds for each. STINT names another
+# program.
 set -euo pipefail
 here=$(cd "$(dirname "$0")/.." && pwd)
 stint=${STINT:-$here/build/release/stint}
@@ -205,14 +207,52 @@ to_blif() {
         $NF == "AND" { printf ".names w%d w%d w%d\n11 1\n", $3, $4, $5 }
         $NF == "XOR" { printf ".names w%d w%d w%d\n01 1\n10 1\n", $3, $4, $5 }
         $NF == "INV" { printf ".names w%d w%d\n0 1\n", $3, $4 }
+        $NF == "EQW" { printf ".names w%d w%d\n1 1\n", $3, $4 }
+        $NF == "EQ" { printf ".names w%d\n%s", $4, $3 ? "1\n" : "" }
         END { print ".end" }' "$1"
 }
 [ -n "${BRISTOL:-}" ] || exit 0
+cat >plain.py <<'PY'
+import json, random, subprocess, sys
+lines = [line.split() for line in open(sys.argv[2])]
+wires, inputs, outputs = int(lines[0][1]), sum(map(int, lines[1][1:])), sum(map(int, lines[2][1:]))
+gates = [line for line in lines[3:] if line]
+
+def run(bits):
+    wire = bits + [0] * (wires - inputs)
+    for g in gates:
+        a, b = wire[int(g[2])], wire[int(g[3])]
+        wire[int(g[-2])] = {"AND": a & b, "XOR": a ^ b, "INV": 1 - a, "EQW": a, "EQ": int(g[2]) & 1}[g[-1]]
+    return wire[-outputs:]
+
+def values(ports, bits):
+    out, at = {}, 0
+    for p in ports:
+        numbers = [sum(bits[at + k * p["bits"] + i] << i for i in range(p["bits"])) for k in range(p["count"])]
+        at += p["bits"] * p["count"]
+        out[p["name"]] = numbers if p["count"] > 1 else numbers[0]
+    return out
+
+shape = json.load(open("mapped.json"))
+for _ in range(20):
+    bits = [random.getrandbits(1) for _ in range(inputs)]
+    json.dump(values(shape["inputs"], bits), open("v.json", "w"))
+    got = json.loads(subprocess.check_output(
+        [sys.argv[1], "seal", "sim", "mapped.seal", "--values", "v.json", "--json"]))["values"]
+    assert got == values(shape["outputs"], run(bits)), bits
+print(f"{shape['bootstraps']} bootstraps, the same on 20 random inputs as gate by gate;", end=" ", flush=True)
+PY
 for file in "$BRISTOL"/*.txt; do
     name=$(basename "$file" .txt)
     to_blif "$file" >original.blif
-    "$stint" seal import "$file" --out mapped.seal -q >/dev/null
+    "$stint" seal import "$file" --out mapped.seal --json >mapped.json
     "$stint" seal export mapped.seal --out mapped.blif -q >/dev/null
-    printf '%s, as it came and after mapping: ' "$name"
-    timeout 600 berkeley-abc -q "cec -n original.blif mapped.blif" | grep -i 'equivalent' || echo 'not decided'
+    printf '%s: ' "$name"
+    python3 plain.py "$stint" "$file"
+    printf 'abc &cec: '
+    for side in original mapped; do
+        berkeley-abc -q "read_blif $side.blif; strash; write_aiger $side.aig"
+    done
+    timeout "${CEC:-600}" berkeley-abc -q "&cec original.aig mapped.aig" | grep -o 'Networks are[a-zA-Z ]*equivalent' ||
+        echo 'not decided in the time'
 done

@@ -136,12 +136,17 @@ static void trial_fini(trial *t)
     sti_free(t->out);
 }
 
+#if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__)
+#define FAST \
+    __attribute__((target_clones("avx512f", "avx2,fma", "default"), optimize("O3")))
+#else
+#define FAST
+#endif
+
 /* Columns of a product times X^by - 1, another amount in each lane: what two key bits a
  * step need three times. `to` gets them added. */
-__attribute__((target_clones("avx512f", "avx2,fma", "default"),
-               optimize("O3"))) static void
-turn(int64_t m, int64_t cols, const double *table, const int32_t *by,
-     const double *from, double *to)
+FAST static void turn(int64_t m, int64_t cols, const double *table, const int32_t *by,
+                      const double *from, double *to)
 {
     for (int64_t f = 0; f < m; f++) {
         double re[LANES], im[LANES];

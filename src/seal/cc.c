@@ -101,13 +101,11 @@ static stint_status put_public(entry *e, const char *words)
         const bool last = *end == '\0';
         *end = '\0';
         if (*word)
-            st = sti_values_put(&e->known, word);
+            st = sti_values_put(&e->known, "--public", word);
         word = last ? end : end + 1;
     }
     sti_free(copy);
-    return st == STINT_OK || st == STINT_E_MEMORY
-               ? st
-               : sti_fail_context(st, "parameters that are public");
+    return st;
 }
 
 /* Inputs first, so that they are the first nodes: arrays lie in the store before the
@@ -227,8 +225,8 @@ static stint_status find_entry(const cc_program *program, const char *name,
         used +=
             (size_t)snprintf(list + used, sizeof list - used, "%s%.*s", i ? ", " : "",
                              program->function[i]->length, program->function[i]->name);
-    return sti_fail(STINT_E_INPUT, "%s: defines no function '%s'; it has: %s",
-                    program->path, name, list);
+    return sti_fail(STINT_E_INPUT, "%s: defines no function '%s'; it has%s%s",
+                    program->path, name, *list ? ": " : " none", list);
 }
 
 stint_status sti_cc_compile(const char *path, const char *text, size_t n_bytes,

@@ -182,7 +182,7 @@ static stint_status put_words(sti_values *values, const char *words)
         const bool last = *end == '\0';
         *end = '\0';
         if (*word)
-            st = sti_values_put(values, word);
+            st = sti_values_put(values, "--value", word);
         word = last ? end : end + 1;
     }
     if (copy)

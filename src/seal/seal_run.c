@@ -118,6 +118,17 @@ static stint_status check_memory(job *j, stint_seal_run_result *result)
     return sti_account_check(&account, j->desc->memory_bytes, NULL);
 }
 
+/* A place that cannot be written is better known before the run than after it. */
+static stint_status try_place(const job *j)
+{
+    sti_writer *writer = NULL;
+    stint_status st = STINT_OK;
+    if (!j->comm || sti_comm_rank(j->comm) == 0)
+        st = sti_writer_open(j->desc->out, &writer);
+    sti_writer_abort(writer);
+    return st;
+}
+
 /* All ranks go on, or none. */
 static stint_status agree(const job *j, stint_status mine)
 {
@@ -131,6 +142,7 @@ static stint_status load(job *j, stint_seal_run_result *result)
     if (j->comm)
         STI_TRY(agree(j, meet(j)));
     STI_TRY(agree(j, check_memory(j, result)));
+    STI_TRY(agree(j, try_place(j)));
     if (j->desc->report)
         STI_TRY(sti_level_times_init(&j->circuit, &j->times));
     STI_TRY(agree(j, sti_eval_key_unpack(&j->bodies, &j->team, &j->key)));

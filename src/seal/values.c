@@ -199,14 +199,15 @@ out:
     return st;
 }
 
-stint_status sti_values_put(sti_values *values, const char *assignment)
+stint_status sti_values_put(sti_values *values, const char *option,
+                            const char *assignment)
 {
     const char *equals = strchr(assignment, '=');
-    scan s = {"--value", assignment, assignment + strlen(assignment)};
+    scan s = {option, assignment, assignment + strlen(assignment)};
     int64_t port = 0;
     stint_status st;
     if (!equals)
-        return sti_fail(STINT_E_USAGE, "--value: wants NAME=NUMBER, or NAME=1,2,3");
+        return sti_fail(STINT_E_USAGE, "%s: wants NAME=NUMBER, or NAME=1,2,3", option);
     STI_TRY(find_port(&s, values, assignment, (size_t)(equals - assignment), &port));
     s.at = equals + 1;
     STI_TRY(scan_elements(&s, values, port, values->port[port].count));

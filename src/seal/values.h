@@ -24,8 +24,9 @@ void sti_values_fini(sti_values *values);
  * range, not of this form. Messages name ports, never a value. */
 stint_status sti_values_parse(sti_values *values, const char *where, const char *text,
                               size_t n_bytes);
-/* "a=5" or "key=1,2". */
-stint_status sti_values_put(sti_values *values, const char *assignment);
+/* "a=5" or "key=1,2"; `option` begins messages. */
+stint_status sti_values_put(sti_values *values, const char *option,
+                            const char *assignment);
 /* STINT_E_INPUT where a port was not given. */
 stint_status sti_values_check(const sti_values *values);
 /* {"return": 7, "out": [1, 2]}. */

@@ -127,6 +127,10 @@ says err "cut"
 run 3 seal run h.seal --key k/eval.key --in h.ct --out x.ct --memory 20M
 says err "needs"
 [ ! -e x.ct ] || fail "a result of a run that was refused"
+run 5 seal run h.seal --key k/eval.key --in h.ct --out nowhere/x.ct
+grep -q bootstraps "$work/err" && fail "a run whose result cannot be written began"
+run 4 seal compile f.c --entry f --public "a=999 big=0" --out p.seal
+says err "--public: a value of 'a'"
 
 run 0 seal plan h.seal --set-name p64 --fail 2^-50 --json
 json 'j["fits"] and j["fail_log2"] < -60 and j["key_bytes"] <= 20000000 and j["seconds"] > 0'
