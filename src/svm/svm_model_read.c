@@ -54,13 +54,18 @@ static bool next_line(reader *r)
     return true;
 }
 
+static bool is_blank(char c)
+{
+    return c == ' ' || c == '\t' || c == '\r';
+}
+
 /* The next word of the line; false: there is none. */
 static bool next_word(reader *r, const char **from, const char **to)
 {
-    while (r->word < r->stop && strchr(" \t\r", *r->word) && *r->word)
+    while (r->word < r->stop && is_blank(*r->word))
         r->word++;
     *from = r->word;
-    while (r->word < r->stop && !(*r->word && strchr(" \t\r", *r->word)))
+    while (r->word < r->stop && !is_blank(*r->word))
         r->word++;
     *to = r->word;
     return *from < *to;
