@@ -60,7 +60,7 @@ static sti_svm_fit fit_of(bool ls, bool regression, sti_gram_kind kind, size_t s
                           .threads = 2},
         .smo = {.type = regression ? STI_SVM_EPSILON_SVR : STI_SVM_C_SVC,
                 .function = f,
-                .c = 10,
+                .c = 1,
                 .epsilon = 0.1,
                 .tolerance = 1e-5,
                 .shrink = true,
