@@ -1,13 +1,14 @@
 #!/bin/bash
-# Least-squares machines beside svm-train, svm-predict and scikit-learn's KernelRidge:
+# Least-squares machines beside svm-train, svm-predict, PLSSVM and scikit-learn's KernelRidge:
 # seconds to the model, budgets, the preconditioner, predictions. Two threads, medians of
 # RUNS, the same memory for both sides (svm-train -m).
 #
 #     bench/svm_bench.sh [FOLDER]        data and models go there (/tmp/svm_bench)
-#     ROWS=10000 RUNS=3 A9A=a9a PYTHON=venv/bin/python bench/svm_bench.sh
+#     ROWS=10000 RUNS=3 A9A=a9a PYTHON=venv/bin/python PLSSVM=plssvm-train bench/svm_bench.sh
 #
 # Standard sizes take some minutes. A9A: the adult data set in LIBSVM's format; without it
-# the row is left out, as is KernelRidge without scikit-learn.
+# the row is left out, as are KernelRidge without scikit-learn and PLSSVM without its program
+# (github.com/SC-SGS/PLSSVM, OpenMP, Release).
 set -u
 here=$(cd "$(dirname "$0")/.." && pwd)
 stint=${STINT:-$here/build/release/stint}
@@ -61,8 +62,9 @@ for i in 0 1 2 3 4 5 6 7; do
     "$stint" svm train --json -j 2 -a oaa -g 0.02 --memory $budget glyphs.libsvm b.model >said 2>/dev/null ||
         { echo "budget $budget fails"; continue; }
     echo "$budget $(field said planned_peak_bytes) $(field said peak_rss_bytes) $(field said solve_s) $(field said model_sha256)" |
-        awk '{printf "%8.1f MiB  planned %8.1f  peak %8.1f (%3.0f %%)  %7.2f s  %s\n", $1 / 2^20, $2 / 2^20,
-            $3 / 2^20, 100 * $3 / $2, $4, substr($5, 2, 12)}'
+        awk '{printf "%8.1f MiB  planned %8.1f  peak %8.1f (%3.0f %%)  %7.2f s  %s%s\n", $1 / 2^20, $2 / 2^20,
+            $3 / 2^20, 100 * $3 / $2, $4, substr($5, 2, 12),
+            $3 <= $1 && $3 >= 0.9 * $2 ? "" : "  PEAK BEYOND BUDGET OR BELOW 90 % OF THE PLAN"}'
 done
 
 echo "== iterations at C = 1e4, one against the rest"
@@ -92,6 +94,19 @@ start = time.time()
 KernelRidge(kernel="rbf", gamma=1 / 2000, alpha=1).fit(x, y)
 print("KernelRidge %.2f s" % (time.time() - start))
 PYTHON
-[ -f ridge.libsvm ] && "$stint" svm train --json -j 2 ridge.libsvm ridge.model >said 2>/dev/null &&
-    echo "stint $(field said solve_s) s, residual $(field said residual)"
+[ -f ridge.libsvm ] || exit 0
+"$stint" svm train --json -j 2 ridge.libsvm ridge.model >said 2>/dev/null &&
+    echo "stint $(field said solve_s) s, residual $(field said residual), reading and writing $(
+        field said read_s), $(field said write_s) s"
+if [ -n "${PLSSVM:-}" ]; then
+    # Its stopping rule is relative to a far start: the first -e that reaches the true residual.
+    for e in 1e-5 1e-6 1e-7 1e-8 1e-9 1e-10; do
+        OMP_NUM_THREADS=2 "$PLSSVM" -b openmp -t 2 -g 0.0005 -c 1 -e $e -a oao ridge.libsvm plssvm.model >said 2>&1 ||
+            { echo "PLSSVM fails: $(tail -1 said)"; break; }
+        true=$("$python" "$here/bench/svm_residual.py" plssvm.model 1)
+        echo "PLSSVM -e $e: residual $true"
+        grep -iE "solved minimization|optimized the|Total .*runtime|total_runtime|assembl" said | sed 's/^/    /'
+        awk -v r="$true" 'BEGIN {exit !(r <= 1e-5)}' && break
+    done
+fi
 exit 0

@@ -105,7 +105,7 @@
     {.name = "rank",
      .unit = "N|auto",
      SVM_ROW(rank, STI_OPTION_TEXT, "auto",
-             "of the preconditioner of ls_svc and ls_svr; 0: none")},
+             "of the preconditioner of ls types; 0: none")},
     {.name = "store",
      .letter = 'l',
      .choices = "auto|explicit|implicit",
@@ -138,8 +138,7 @@
     {.name = "net-root",
      .unit = "ADDRESS",
      SVM_ROW(net_root, STI_OPTION_TEXT, "",
-             "where processes that share the work meet: HOST:PORT, or @NAME on one "
-             "host")},
+             "where ranks meet: HOST:PORT, or @NAME on one host")},
     {.name = "net-ranks",
      .min = 0,
      .max = WIRE_RANKS,

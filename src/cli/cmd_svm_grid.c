@@ -31,7 +31,7 @@ static const sti_option grid_rows[] = {
      .offset = offsetof(grid_args, log2g),
      .flag = true,
      .unit = "A,B,STEP",
-     .help = "exponents of gamma, likewise; null: -g alone"},
+     .help = "exponents of gamma; null: -g alone"},
 #include "cli/cli_svm_rows.h"
 };
 

@@ -289,7 +289,10 @@ static stint_status read_files(predict_task *t)
         &(sti_account_process){.libraries = sti_svm_libraries});
     const size_t budget = args->memory_bytes;
     const size_t room = budget > taken ? budget - taken : budget > 0 ? 1 : 0;
-    stint_status st = sti_svm_model_read_within(t->call->operands[1], room, &t->model);
+    int threads;
+    stint_status st = sti_threads_choose((int)args->threads, &threads, NULL);
+    if (st == STINT_OK)
+        st = sti_svm_model_read_within(t->call->operands[1], room, threads, &t->model);
     if (st != STINT_OK)
         return st;
     const size_t model = sti_svm_model_bytes(&t->model);

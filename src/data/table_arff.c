@@ -2,9 +2,11 @@
  * rows "1,2,word" or, without their zeros, "{0 1,2 word}" with attributes counted from
  * 0. Words may be quoted. */
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
+#include "base/memory.h"
 #include "base/number.h"
 #include "data/table_priv.h"
 
@@ -20,6 +22,8 @@ typedef struct arff {
     const char *first_word;                 /* what a sparse row leaves out */
     size_t first_length;
     const char *list, *list_end; /* the label's words, between the braces */
+    double *numbers;             /* these, ascending, where all are; or NULL */
+    int64_t number_count;
 } arff;
 
 /* A word of a line, without its quotes. */
@@ -222,6 +226,8 @@ static stint_status read_words(arff *a, bool keep)
         if (!sti_number_read(w.text, w.text + w.length, &after, &value) ||
             after != w.text + w.length)
             a->words = true;
+        else if (!keep)
+            a->numbers[a->number_count++] = value;
         if (keep) {
             const int64_t before = a->table->name_count;
             const stint_status st = sti_table_name(a->table, w.text, w.length, &value);
@@ -235,6 +241,32 @@ static stint_status read_words(arff *a, bool keep)
             return STINT_OK;
         at++;
     }
+}
+
+static int compare(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* What the label may be. */
+static stint_status read_list(arff *a)
+{
+    int64_t most = 1;
+    for (const char *at = a->list; at < a->list_end; at++)
+        most += *at == ',';
+    a->numbers = sti_alloc_array(most, sizeof *a->numbers, "table.labels");
+    if (!a->numbers)
+        return STINT_E_MEMORY;
+    const stint_status st = read_words(a, false);
+    if (st != STINT_OK || a->words)
+        return st == STINT_OK ? read_words(a, true) : st;
+    qsort(a->numbers, (size_t)a->number_count, sizeof *a->numbers, compare);
+    for (int64_t i = 1; i < a->number_count; i++)
+        if (a->numbers[i] == a->numbers[i - 1])
+            return sti_table_fault(a->text, "the label's number %g is there twice",
+                                   a->numbers[i]);
+    return STINT_OK;
 }
 
 /* ---- rows ---- */
@@ -255,6 +287,11 @@ static stint_status label_value(arff *a, const word *w, double *y_out)
     if (!sti_number_read(w->text, end, &after, y_out) || after != end)
         return sti_table_fault(a->text, "label '%s'; a finite number was wanted",
                                sti_table_quote(w->text, end));
+    if (a->nominal && !bsearch(y_out, a->numbers, (size_t)a->number_count,
+                               sizeof *a->numbers, compare))
+        return sti_table_fault(a->text,
+                               "label '%s' is none of the numbers of line %" PRId64,
+                               sti_table_quote(w->text, end), a->label_line);
     return STINT_OK;
 }
 
@@ -396,13 +433,12 @@ stint_status sti_table_parse_arff(sti_table_text *text, sti_table *table)
     const int64_t line = text->line;
     if (a.nominal) { /* complaints name the line that has the words */
         text->line = a.label_line;
-        STI_TRY(read_words(&a, false));
-        if (a.words)
-            STI_TRY(read_words(&a, true));
+        STI_TRY(read_list(&a));
         text->line = line;
     }
     STI_TRY(read_rows(&a));
     table->x.columns = 1 + a.attributes - (a.label >= 0);
 out:
+    sti_free(a.numbers);
     return st;
 }

@@ -106,25 +106,26 @@ static void step_piece(void *arg, int64_t piece, int worker)
         return;
     }
     const double alpha = c->rz / curve;
-    for (int64_t i = 0; i < n; i++) {
-        x[i] = fma(alpha, p[i], x[i]);
-        r[i] = fma(-alpha, q[i], r[i]);
-    }
+    sti_gram_axpy(n, alpha, p, x);
+    sti_gram_axpy(n, -alpha, q, r);
     c->rr = dot(n, r, r);
     c->claims = sqrt(c->rr) <= c->claim;
 }
 
-/* The next direction: z, and so much of the last one. */
+/* The next direction: z, and so much of the last one. A z of its own is used up. */
 static void turn_piece(void *arg, int64_t piece, int worker)
 {
     solver *s = arg;
     const int64_t at = s->active[piece], n = s->d->n;
     column *c = &s->columns[at];
     double *p = s->p + at * n;
-    const double *z = s->z + at * n;
+    double *z = s->z + at * n;
     (void)worker;
     const double rz = s->z == s->r ? c->rr : dot(n, s->r + at * n, z);
     if (c->begins) {
+        memcpy(p, z, sizeof(double) * (size_t)n);
+    } else if (s->z != s->r) {
+        sti_gram_axpy(n, rz / c->rz, p, z);
         memcpy(p, z, sizeof(double) * (size_t)n);
     } else {
         const double beta = rz / c->rz;

@@ -11,7 +11,7 @@
 /* Panels of a product and a matrix [BAND, BLOCK] of a worker's own. */
 #define WORKER_BYTES (STI_GEMM_F64_SCRATCH_BYTES + sizeof(double) * BAND * BLOCK)
 
-enum { BLOCK = STI_LOW_RANK_BLOCK, BAND = 256, SLABS = 16, STRIP = 64 };
+enum { BLOCK = STI_LOW_RANK_BLOCK, BAND = 256, SLABS = 16, STRIP = 64, WIDE = 64 };
 
 struct sti_low_rank {
     const sti_low_rank_desc *d; /* while it is made */
@@ -180,9 +180,8 @@ static void reject(sti_low_rank *f, int64_t round, double h[BLOCK * BLOCK],
         for (int64_t j = i; j < BLOCK; j++)
             f->step[count * BLOCK + j] = h[j * BLOCK + i] / root;
         for (int64_t j = i + 1; j < BLOCK; j++)
-            for (int64_t m = i + 1; m < BLOCK; m++)
-                h[j * BLOCK + m] = fma(-f->step[count * BLOCK + j],
-                                       f->step[count * BLOCK + m], h[j * BLOCK + m]);
+            sti_gram_axpy(BLOCK - i - 1, -f->step[count * BLOCK + j],
+                          f->step + count * BLOCK + i + 1, h + j * BLOCK + i + 1);
         stands[count++] = i;
     }
     for (int64_t c = 0; c < count; c++) {
@@ -193,26 +192,39 @@ static void reject(sti_low_rank *f, int64_t round, double h[BLOCK * BLOCK],
     *count_out = count;
 }
 
+/* Rows [rows, BLOCK] times L^-T in place, WIDE of them side by side. */
+static void solve_rows(const sti_low_rank *f, int64_t rows, double *r, double *gone_out)
+{
+    double column[BLOCK][WIDE];
+    for (int64_t begin = 0; begin < rows; begin += WIDE) {
+        const int64_t count = rows - begin < WIDE ? rows - begin : WIDE;
+        double *at = r + begin * BLOCK, gone[WIDE] = {0};
+        for (int64_t m = 0; m < f->fresh; m++) {
+            for (int64_t i = 0; i < count; i++)
+                column[m][i] = at[i * BLOCK + m];
+            for (int64_t s = 0; s < m; s++)
+                sti_gram_axpy(count, -f->lower[m * BLOCK + s], column[s], column[m]);
+            for (int64_t i = 0; i < count; i++)
+                at[i * BLOCK + m] = column[m][i] /= f->lower[m * BLOCK + m];
+            sti_gram_add_products(count, column[m], column[m], gone);
+        }
+        memcpy(gone_out + begin, gone, sizeof *gone * (size_t)count);
+    }
+}
+
 /* New columns of the factor for a band: what is left of K's, times L^-T. */
 static void extend_piece(void *arg, int64_t piece, int worker)
 {
     sti_low_rank *f = arg;
     const int64_t begin = piece * BAND, left = f->d->n - begin;
     const int64_t rows = left < BAND ? left : BAND;
-    double *r = matrix_of(f, worker);
+    double *r = matrix_of(f, worker), gone[BAND];
     residual_rows(f, begin, rows, f->fresh, r, worker);
+    solve_rows(f, rows, r, gone);
     for (int64_t i = 0; i < rows; i++) {
-        double *row = r + i * BLOCK, gone = 0;
-        for (int64_t m = 0; m < f->fresh; m++) {
-            double sum = row[m];
-            for (int64_t s = 0; s < m; s++)
-                sum = fma(-row[s], f->lower[m * BLOCK + s], sum);
-            row[m] = sum / f->lower[m * BLOCK + m];
-            gone = fma(row[m], row[m], gone);
-        }
-        memcpy(f->factor + (begin + i) * f->ld + f->rank, row,
+        memcpy(f->factor + (begin + i) * f->ld + f->rank, r + i * BLOCK,
                sizeof(double) * (size_t)f->fresh);
-        f->left[begin + i] -= gone;
+        f->left[begin + i] -= gone[i];
     }
 }
 

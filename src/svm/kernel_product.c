@@ -316,8 +316,8 @@ static void finish_piece(void *arg, int64_t column, int worker)
     const sti_kernel_product *p = arg;
     const double *sum = block_of(p, p->slot, column);
     (void)worker;
-    for (int64_t i = 0; i < p->n; i++)
-        p->y[column][i] = fma(p->diagonal[i], p->x[column][i], sum[i]);
+    memcpy(p->y[column], sum, sizeof *sum * (size_t)p->n);
+    sti_gram_add_products(p->n, p->diagonal, p->x[column], p->y[column]);
 }
 
 static stint_status run_shards(sti_kernel_product *p, sti_shard_range shards,

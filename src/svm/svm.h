@@ -73,7 +73,7 @@ stint_status sti_svm_model_write(const sti_svm_model *model, int threads,
 stint_status sti_svm_model_read(const char *path, sti_svm_model *model_out);
 /* The same where reading may take limit_bytes; STINT_E_BUDGET: it would take more. */
 stint_status sti_svm_model_read_within(const char *path, size_t limit_bytes,
-                                       sti_svm_model *model_out);
+                                       int threads, sti_svm_model *model_out);
 /* Bytes that a model takes. */
 size_t sti_svm_model_bytes(const sti_svm_model *model);
 stint_status sti_svm_model_parse(const char *text, size_t n_bytes, const char *name,

@@ -1,5 +1,6 @@
 /* Model files read: LIBSVM's, and PLSSVM's of one class against the rest. */
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/fail.h"
@@ -7,11 +8,15 @@
 #include "base/memory.h"
 #include "base/number.h"
 #include "base/shown.h"
+#include "base/team.h"
 #include "base/units.h"
 #include "svm/svm.h"
 #include "svm/svm_names.h"
 
 #define FILE_MOST ((size_t)1 << 40)
+
+/* Parts of the text that each thread reads, where there is so much for it. */
+enum { PARTS_EACH = 4, PART_BYTES = 1 << 18 };
 
 /* A line, word by word. */
 typedef struct reader {
@@ -23,6 +28,7 @@ typedef struct reader {
     int64_t degree_line, gamma_line, coef0_line; /* 0: there is none */
     int64_t labels, probabilities[3]; /* of probA, probB, prob_density_marks */
     size_t text_bytes, limit_bytes;   /* of text and model; 0: none */
+    int64_t columns, first;           /* of the points read, as the model's */
 } reader;
 
 /* A word of the file, for a message. */
@@ -54,13 +60,18 @@ static bool next_line(reader *r)
     return true;
 }
 
+static bool is_blank(char c)
+{
+    return c == ' ' || c == '\t' || c == '\r';
+}
+
 /* The next word of the line; false: there is none. */
 static bool next_word(reader *r, const char **from, const char **to)
 {
-    while (r->word < r->stop && strchr(" \t\r", *r->word) && *r->word)
+    while (r->word < r->stop && is_blank(*r->word))
         r->word++;
     *from = r->word;
-    while (r->word < r->stop && !(*r->word && strchr(" \t\r", *r->word)))
+    while (r->word < r->stop && !is_blank(*r->word))
         r->word++;
     *to = r->word;
     return *from < *to;
@@ -402,40 +413,107 @@ static stint_status read_entry(reader *r, const char *from, const char *to,
                      "values finite");
     *last = (int64_t)index;
     if (*last == 0)
-        r->m->first = 0;
-    x->columns = *last >= x->columns ? *last + 1 : x->columns;
+        r->first = 0;
+    r->columns = *last >= r->columns ? *last + 1 : r->columns;
     x->column[*at] = (int32_t)*last;
     x->value[(*at)++] = value;
     return STINT_OK;
 }
 
-static stint_status read_points(reader *r)
+/* Line i of the points; *at: entries before it, and then before the next. */
+static stint_status read_point(reader *r, int64_t i, int64_t *at)
 {
     sti_svm_model *m = r->m;
     const char *from, *to;
     stint_status st = STINT_OK;
-    int64_t at = 0;
-    m->first = 1;
-    m->x.columns = 1;
-    for (int64_t i = 0; i < r->total; i++) {
-        int64_t last = -1;
-        if (!next_line(r))
-            return sti_fail(STINT_E_INPUT,
-                            "%s: ends after %" PRId64 " support vectors of %" PRId64,
-                            r->name, i, r->total);
-        for (int64_t c = 0; c < m->coefs && st == STINT_OK; c++)
-            st = read_real(r, &m->coef[c * r->total + i]);
-        while (st == STINT_OK && next_word(r, &from, &to))
-            st = read_entry(r, from, to, &last, &at);
-        if (st != STINT_OK)
-            return st;
-        m->x.start[i + 1] = at;
+    int64_t last = -1;
+    for (int64_t c = 0; c < m->coefs && st == STINT_OK; c++)
+        st = read_real(r, &m->coef[c * r->total + i]);
+    while (st == STINT_OK && next_word(r, &from, &to))
+        st = read_entry(r, from, to, &last, at);
+    m->x.start[i + 1] = *at;
+    return st;
+}
+
+/* Lines that one thread reads, with the points and entries before them, and what became
+ * of them. */
+typedef struct part {
+    reader r;
+    int64_t lines, entries, point, entry;
+    stint_status status;
+    char words[512];
+} part;
+
+typedef struct parts {
+    part *part;
+    unsigned mode; /* of floats, in which denormals are numbers */
+} parts;
+
+static void count_piece(void *arg, int64_t piece, int worker)
+{
+    part *p = &((parts *)arg)->part[piece];
+    (void)worker;
+    for (const char *at = p->r.at; at < p->r.end; at++) {
+        p->entries += *at == ':';
+        p->lines += *at == '\n';
     }
-    while (next_line(r))
-        if (next_word(r, &from, &to))
-            return fault(r, shown(from, to),
-                         "the end was wanted: as many lines were "
-                         "there as total_sv says");
+    if (p->r.end > p->r.at && p->r.end[-1] != '\n')
+        p->lines++;
+}
+
+static void read_piece(void *arg, int64_t piece, int worker)
+{
+    const parts *all = arg;
+    part *p = &all->part[piece];
+    reader *r = &p->r;
+    const char *from, *to;
+    int64_t at = p->entry;
+    (void)worker;
+    sti_float_mode_leave(all->mode);
+    for (int64_t i = p->point; p->status == STINT_OK && next_line(r); i++)
+        if (i < r->total)
+            p->status = read_point(r, i, &at);
+        else if (next_word(r, &from, &to))
+            p->status = fault(r, shown(from, to),
+                              "the end was wanted: as many lines were "
+                              "there as total_sv says");
+    if (p->status != STINT_OK)
+        (void)snprintf(p->words, sizeof p->words, "%s", stint_last_error());
+    (void)sti_float_mode_enter(); /* as pieces of a team are left */
+}
+
+/* Text from r->at on, cut at ends of lines. */
+static void cut(const reader *r, int64_t count, part *list)
+{
+    const char *at = r->at;
+    for (int64_t i = 0; i < count; i++) {
+        const char *stop = r->end - (r->end - at) / (count - i) * (count - i - 1);
+        const char *newline =
+            stop < r->end ? memchr(stop, '\n', (size_t)(r->end - stop)) : NULL;
+        list[i].r = *r;
+        list[i].r.at = at;
+        list[i].r.end = at = newline ? newline + 1 : r->end;
+    }
+}
+
+/* What the parts say as one. */
+static stint_status join_parts(const reader *r, int64_t count, const part *list)
+{
+    sti_svm_model *m = r->m;
+    int64_t lines = 0;
+    m->first = m->x.columns = 1;
+    for (int64_t i = 0; i < count; i++) {
+        const reader *own = &list[i].r;
+        if (list[i].status != STINT_OK)
+            return sti_fail(list[i].status, "%s", list[i].words);
+        m->first = own->first < m->first ? own->first : m->first;
+        m->x.columns = own->columns > m->x.columns ? own->columns : m->x.columns;
+        lines += list[i].lines;
+    }
+    if (lines < r->total)
+        return sti_fail(STINT_E_INPUT,
+                        "%s: ends after %" PRId64 " support vectors of %" PRId64,
+                        r->name, lines, r->total);
     /* A number may be cut and still be one. */
     if (r->end[-1] != '\n')
         return sti_fail(STINT_E_INPUT,
@@ -444,8 +522,34 @@ static stint_status read_points(reader *r)
     return STINT_OK;
 }
 
+static stint_status read_points(reader *r, int threads)
+{
+    const sti_team team = {threads};
+    const bool large = r->end - r->at >= PART_BYTES * threads;
+    const int64_t count = large ? (int64_t)threads * PARTS_EACH : 1;
+    parts all = {sti_alloc_array(count, sizeof *all.part, "svm.parts"),
+                 sti_float_mode_enter()};
+    sti_float_mode_leave(all.mode);
+    if (!all.part)
+        return STINT_E_MEMORY;
+    r->columns = r->first = 1;
+    cut(r, count, all.part);
+    sti_team_take(&team, count, count_piece, &all);
+    for (int64_t i = 1; i < count; i++) {
+        const part *before = &all.part[i - 1];
+        all.part[i].point = before->point + before->lines;
+        all.part[i].entry = before->entry + before->entries;
+        all.part[i].r.line = r->line + all.part[i].point;
+    }
+    sti_team_take(&team, count, read_piece, &all);
+    const stint_status st = join_parts(r, count, all.part);
+    sti_free(all.part);
+    return st;
+}
+
 static stint_status parse_within(const char *text, size_t n_bytes, const char *name,
-                                 size_t limit_bytes, sti_svm_model *model_out)
+                                 size_t limit_bytes, int threads,
+                                 sti_svm_model *model_out)
 {
     reader r = {.name = name,
                 .at = text,
@@ -460,7 +564,7 @@ static stint_status parse_within(const char *text, size_t n_bytes, const char *n
     STI_TRY(judge_classes(&r));
     STI_TRY(judge_probabilities(&r));
     STI_TRY(reserve(&r));
-    STI_TRY(read_points(&r));
+    STI_TRY(read_points(&r, threads));
 out:
     if (st != STINT_OK)
         sti_svm_model_fini(model_out);
@@ -470,11 +574,11 @@ out:
 stint_status sti_svm_model_parse(const char *text, size_t n_bytes, const char *name,
                                  sti_svm_model *model_out)
 {
-    return parse_within(text, n_bytes, name, 0, model_out);
+    return parse_within(text, n_bytes, name, 0, 1, model_out);
 }
 
 stint_status sti_svm_model_read_within(const char *path, size_t limit_bytes,
-                                       sti_svm_model *model_out)
+                                       int threads, sti_svm_model *model_out)
 {
     void *text = NULL;
     size_t bytes;
@@ -484,12 +588,12 @@ stint_status sti_svm_model_read_within(const char *path, size_t limit_bytes,
     if (st == STINT_E_INPUT && limited)
         return refuse_size(path, limit_bytes, limit_bytes);
     if (st == STINT_OK)
-        st = parse_within(text, bytes, path, limit_bytes, model_out);
+        st = parse_within(text, bytes, path, limit_bytes, threads, model_out);
     sti_free(text);
     return st;
 }
 
 stint_status sti_svm_model_read(const char *path, sti_svm_model *model_out)
 {
-    return sti_svm_model_read_within(path, 0, model_out);
+    return sti_svm_model_read_within(path, 0, 1, model_out);
 }

@@ -54,7 +54,8 @@ static bool side_by_side(const sti_svm_plan *plan)
     return plan->machines > 1 && plan->largest <= STI_SMO_SET;
 }
 
-/* Of several machines every rank has some; sums of a single one are shared out. */
+/* Are the sums of a single machine shared out? Where there are several, every rank has
+ * some of them. */
 static bool shares_sums(const sti_smo_desc *d, const sti_svm_plan *plan)
 {
     return d->comm && plan->machines == 1;

@@ -129,11 +129,46 @@ static void random_doubles_there_and_back(void **state)
     }
 }
 
+/* More digits than a double has, with a point among or before them: random ones, and
+ * the middles between two doubles, on either side and in between. */
+static void many_digits(void **state)
+{
+    (void)state;
+    for (uint64_t i = 0; i < 20000; i++) {
+        uint32_t w[4];
+        char text[96];
+        sti_random4(6, STI_STREAM_TEST, i, 0, w);
+        const uint64_t digits = (uint64_t)w[0] << 32 | w[1];
+        (void)snprintf(text, sizeof text, "%llue-%u", (unsigned long long)digits,
+                       w[2] % 32);
+        same_as_strtod(text);
+        (void)snprintf(text, sizeof text, "0.%0*d%llu", (int)(w[3] % 9), 0,
+                       (unsigned long long)(digits >> w[2] % 14));
+        same_as_strtod(text);
+        const uint64_t middle = ((uint64_t)1 << 53 | w[0]) * 2 + 1;
+        for (int beside = -1; beside <= 1; beside++) { /* 5^k 2^k: quotient is exact */
+            (void)snprintf(
+                text, sizeof text, "%llu%s",
+                (unsigned long long)(middle * 5 + (uint64_t)(beside + 1) - 1),
+                w[1] % 2 ? "e-1" : "e-2");
+            same_as_strtod(text);
+            (void)snprintf(text, sizeof text, "%llu.%d",
+                           (unsigned long long)(middle / 10), (int)(middle % 10));
+            same_as_strtod(text);
+            (void)snprintf(text, sizeof text, "%llu%d.0",
+                           (unsigned long long)(middle / 10), (int)(middle % 10));
+            same_as_strtod(text);
+        }
+    }
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(hard_cases), cmocka_unit_test(refused),
-        cmocka_unit_test(a_piece_of_text), cmocka_unit_test(digits_and_their_bound),
-        cmocka_unit_test(random_doubles_there_and_back)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(hard_cases),
+                                       cmocka_unit_test(refused),
+                                       cmocka_unit_test(a_piece_of_text),
+                                       cmocka_unit_test(digits_and_their_bound),
+                                       cmocka_unit_test(random_doubles_there_and_back),
+                                       cmocka_unit_test(many_digits)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

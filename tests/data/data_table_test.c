@@ -91,6 +91,10 @@ static void bad_arff(void **state)
     refused(STI_TABLE_ARFF, "@relation r\n@attribute a real\n@data\n{0 2\n", "t:4:");
     refused(STI_TABLE_ARFF, "@relation r\n@attribute c {x}\n@data\ny\n",
             "label 'y' is none of the words of line 2");
+    refused(STI_TABLE_ARFF, "@relation r\n@attribute c {0, 1}\n@data\n1\n2\n",
+            "t:5: label '2' is none of the numbers of line 2");
+    refused(STI_TABLE_ARFF, "@relation r\n@attribute c {1,0,1.0}\n@data\n1\n",
+            "t:2: the label's number 1 is there twice");
 }
 
 int main(void)

@@ -45,7 +45,9 @@ static void make_table(int rows, bool numbers, bool sparse, sti_table *table)
 
 static sti_svm_fit fit_of(bool ls, bool regression, sti_gram_kind kind, size_t shared)
 {
+    static sti_svm_process process;
     const sti_gram_function f = {kind, 0.5, 0, 3};
+    process = sti_svm_process_of(&process);
     return (sti_svm_fit){
         .ls = ls,
         .least_squares = {.function = f,
@@ -53,14 +55,16 @@ static sti_svm_fit fit_of(bool ls, bool regression, sti_gram_kind kind, size_t s
                           .c = 10,
                           .tolerance = 1e-8,
                           .rank = -1,
+                          .process = process,
                           .shared_bytes = shared,
                           .threads = 2},
         .smo = {.type = regression ? STI_SVM_EPSILON_SVR : STI_SVM_C_SVC,
                 .function = f,
-                .c = 10,
+                .c = 1,
                 .epsilon = 0.1,
                 .tolerance = 1e-5,
                 .shrink = true,
+                .process = process,
                 .shared_bytes = shared,
                 .threads = 2}};
 }

@@ -227,6 +227,11 @@ double sti_gram_dot(int64_t count, const double *a, const double *b)
     return STI_KERNELS_NOW(sti_gram_kernels)->dot(count, a, b);
 }
 
+void sti_gram_add_products(int64_t count, const double *a, const double *b, double *y)
+{
+    STI_KERNELS_NOW(sti_gram_kernels)->add_products(count, a, b, y);
+}
+
 void sti_gram_axpy(int64_t count, double factor, const double *x, double *y)
 {
     STI_KERNELS_NOW(sti_gram_kernels)->axpy(count, factor, x, y);

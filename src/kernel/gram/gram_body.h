@@ -178,6 +178,17 @@ static void gram_axpy(int64_t count, double factor, const double *x, double *y)
         y[j] = fma(factor, x[j], y[j]);
 }
 
+static void gram_add_products(int64_t count, const double *a, const double *b,
+                              double *y)
+{
+    int64_t j = 0;
+    for (; j + 8 <= count; j += 8)
+        lanes_store(y + j,
+                    lanes_fma(lanes_load(a + j), lanes_load(b + j), lanes_load(y + j)));
+    for (; j < count; j++)
+        y[j] = fma(a[j], b[j], y[j]);
+}
+
 /* A row of the tile serves all vectors while it is near. */
 static void gram_apply(const double *tile, int64_t ld, int64_t u_count, int64_t v_count,
                        int64_t columns, const double *const *x, double *const *y_out,
@@ -267,4 +278,5 @@ const sti_gram_kernels TABLE = {.apart = gram_apart,
                                 .finish_f32 = gram_finish_f32,
                                 .apply_f32 = gram_apply_f32,
                                 .dot = gram_dot,
-                                .axpy = gram_axpy};
+                                .axpy = gram_axpy,
+                                .add_products = gram_add_products};

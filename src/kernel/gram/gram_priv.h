@@ -42,6 +42,7 @@ typedef struct sti_gram_kernels {
                       const double *const *across, double *const *down);
     double (*dot)(int64_t count, const double *a, const double *b);
     void (*axpy)(int64_t count, double factor, const double *x, double *y);
+    void (*add_products)(int64_t count, const double *a, const double *b, double *y);
 } sti_gram_kernels;
 
 extern const sti_gram_kernels sti_gram_kernels_ref;
