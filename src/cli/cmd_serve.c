@@ -11,7 +11,7 @@ typedef struct serve_args {
     const char *sla, *listen, *address_file, *traffic, *tables, *tables_out;
     size_t memory_bytes, max_body_bytes;
     int64_t threads, units, max_connections;
-    double drain_s;
+    double drain_s, quantile;
     bool explain;
     sti_serve_options serve;
     sti_cli_common common;
@@ -47,6 +47,12 @@ static const sti_option serve_rows[] = {
      .max = STI_SERVE_UNITS,
      SERVE_ROW(units, STI_OPTION_INT, "0",
                "equal shares that the CPUs are cut into; 0: a CPU each")},
+    {.name = "quantile",
+     .unit = "SHARE",
+     .min = 0.5,
+     .max = 1,
+     SERVE_ROW(quantile, STI_OPTION_FLOAT, "1",
+               "of requests that the cut is to answer in time; 1: every batch")},
     {.name = "traffic",
      .unit = "FILE",
      SERVE_ROW(traffic, STI_OPTION_PATH, "",
@@ -154,6 +160,7 @@ static stint_status serve_run(sti_cli_call *call)
                                    .memory_bytes = args->memory_bytes,
                                    .threads = (int)args->threads,
                                    .units = (int)args->units,
+                                   .quantile = args->quantile,
                                    .cut = args->serve.cut,
                                    .policy = args->serve.policy,
                                    .admit_all = args->serve.admit == 1,
