@@ -36,12 +36,15 @@ static void find_knees(const sti_serve_tables *t, const sti_serve_model *m, doub
 }
 
 /* The size that a batch belongs to: that of its segment, or the next larger one that is
- * in time; of one that may be late the largest. */
+ * in time, or any that is; of one that may be late the largest. */
 static int size_of_batch(const sti_serve_tables *t, const sti_serve_model *m,
                          const int *knee, int b)
 {
     for (int k = 0; k < t->sizes; k++)
         if (b <= knee[k] && sti_serve_p95(m, k)[b - 1] <= m->sla_s)
+            return k;
+    for (int k = t->sizes - 1; k >= 0; k--)
+        if (sti_serve_p95(m, k)[b - 1] <= m->sla_s)
             return k;
     for (int k = t->sizes - 1; k >= 0 && b > sti_serve_largest_in_time(t, m); k--)
         if (sti_serve_p50(m, k)[b - 1] < HUGE_VAL)
