@@ -117,6 +117,24 @@ def load(name, port, rate, seconds, sla, a):
     return json.loads(out.stdout.replace("nan", "null")) if out.returncode == 0 else None
 
 
+def compare(names, servers, a):
+    best = dict.fromkeys(names, 0.0)
+    print(f"in time: answered within {a.sla:g} ms of the time that was due; {a.seconds:g} s each")
+    print(f"{'offered':>9} {'server':>9} {'in time':>11} {'share':>7} {'p50':>10} {'p95':>10} {'p99':>10} "
+          f"{'refused':>8} {'failed':>7}")
+    for rate in (float(r) for r in a.rates.split(",")):
+        for _ in range(a.rounds):
+            for name in names:
+                j = load(name, servers[name][1], rate, a.seconds, a.sla, a)
+                share = j["in_time"] / max(j["sent"], 1)
+                best[name] = max(best[name], rate if share >= 0.95 else 0)
+                ms = [f"{v:7.2f} ms" if v is not None else f"{'-':>10}" for v in (j["p50_ms"], j["p95_ms"], j["p99_ms"])]
+                print(f"{rate:7.0f}/s {name:>9} {j['good_per_s']:9.1f}/s {100 * share:5.1f} % {' '.join(ms)} "
+                      f"{j['other']:8d} {j['failed']:7d}", flush=True)
+                time.sleep(0.5)
+    print("highest rate with 95 of 100 in time: " + ", ".join(f"{n} {best[n]:g}/s" for n in names))
+
+
 def main():
     p = argparse.ArgumentParser()
     p.add_argument("stint")
@@ -130,7 +148,6 @@ def main():
     a.stint, a.client = os.path.abspath(a.stint), os.path.abspath(a.client)
     a.peers = a.peers and os.path.abspath(a.peers)
     names = ["stint"] + (["mosec", "litserve"] if a.peers else [])
-    best = dict.fromkeys(names, 0.0)
     with tempfile.TemporaryDirectory() as place:
         os.chdir(place)
         open("a.ini", "w").write(INI)
@@ -139,27 +156,19 @@ def main():
                         ["export", "onnx", "m", "--out", "m.onnx"]):
             subprocess.run([a.stint, *command, "-q"], check=True, capture_output=True)
         write_requests()
-        servers = {name: start(name, a) for name in names}
-        print(f"in time: answered within {a.sla:g} ms of the time that was due; {a.seconds:g} s each")
-        print(f"{'offered':>9} {'server':>9} {'in time':>11} {'share':>7} {'p50':>10} {'p95':>10} {'p99':>10} "
-              f"{'refused':>8} {'failed':>7}")
-        for rate in (float(r) for r in a.rates.split(",")):
-            for _ in range(a.rounds):
-                for name in names:
-                    j = load(name, servers[name][1], rate, a.seconds, a.sla, a)
-                    share = j["in_time"] / max(j["sent"], 1)
-                    best[name] = max(best[name], rate if share >= 0.95 else 0)
-                    ms = [f"{v:7.2f} ms" if v is not None else f"{'-':>10}" for v in (j["p50_ms"], j["p95_ms"], j["p99_ms"])]
-                    print(f"{rate:7.0f}/s {name:>9} {j['good_per_s']:9.1f}/s {100 * share:5.1f} % {' '.join(ms)} "
-                          f"{j['other']:8d} {j['failed']:7d}", flush=True)
-                    time.sleep(0.5)
-        print("highest rate with 95 of 100 in time: " + ", ".join(f"{n} {best[n]:g}/s" for n in names))
-        for server, _ in servers.values():
-            os.killpg(server.pid, signal.SIGTERM)
-            try:
-                server.wait(10)
-            except subprocess.TimeoutExpired:
-                os.killpg(server.pid, signal.SIGKILL)
+        servers = {}
+        try:
+            for name in names:
+                servers[name] = start(name, a)
+            compare(names, servers, a)
+        finally:
+            for server, _ in servers.values():
+                os.killpg(server.pid, signal.SIGTERM)
+                try:
+                    server.wait(10)
+                except subprocess.TimeoutExpired:
+                    os.killpg(server.pid, signal.SIGKILL)
 
 
+signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that servers end, too
 main()
