@@ -15,7 +15,7 @@ import statistics
 import subprocess
 import tempfile
 
-KNEES = {"16..128": (16, 128), "8..64": (8, 64), "4..32": (4, 32), "2..16": (2, 16), "1..8": (1, 8)}
+KNEES = {"16..128": (16, 128), "8..64": (8, 64), "4..32": (4, 32), "3..24": (3, 24), "2..16": (2, 16)}
 SIZES = [1, 2, 3, 4, 7]
 
 
@@ -61,4 +61,5 @@ def main():
     print(f"median gain {statistics.median(gains):.2f}, least {min(gains):.2f}; of the bound {statistics.median(shares):.2f}")
 
 
-main()
+if __name__ == "__main__":
+    main()

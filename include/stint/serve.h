@@ -58,6 +58,10 @@ typedef struct stint_serve_desc {
     int units;
     /* How: "auto" (standard), "paris", or sizes in units as "1,1". */
     const char *cut;
+    /* Share of the requests that are to be in time, which the cut is made for: the rest
+     * may be those of the largest batches, which no partition answers in time then. 0:
+     * all. */
+    double quantile;
     /* 0: elsa, 1: fifs, 2: jsed, 3: random. */
     int policy;
     /* Take also what will be late; begin also what is late. */

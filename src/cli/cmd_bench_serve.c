@@ -7,6 +7,7 @@
 #include "cli/cli_serve.h"
 #include "serve/answer_times_page.h"
 #include "serve/load.h"
+#include "serve/serve_rehearse.h"
 
 typedef struct bench_args {
     const char *url, *simulate, *model, *arrivals, *batch, *raw, *data, *page;
@@ -80,7 +81,7 @@ static const sti_option bench_rows[] = {
      .min = 0.5,
      .max = 0.9999,
      BENCH_ROW(quantile, STI_OPTION_FLOAT, "0.95",
-               "of queries that are to be in time, for --find-rate")},
+               "of queries that are to be in time: for --find-rate, and the cut")},
     STI_CLI_SERVE_ROWS(bench_args),
     STI_CLI_COMMON_ROWS(bench_args),
 };
@@ -176,18 +177,20 @@ static stint_status simulate(sti_cli_call *call, sti_serve_tables *tables,
     STI_TRY(make_traffic(args, m, &traffic));
     STI_TRY(check_trace(&traffic, m));
     sti_traffic_shares(&traffic, m->batch_most, m->share);
+    tables->late = STI_SERVE_LATE_OF * (1 - args->quantile);
+    desc.traffic = &traffic;
+    sti_cli_catch_signals();
+    if (args->find_rate) {
+        st = sti_serve_rehearse(
+            &args->serve, tables, &desc, args->quantile, (uint64_t)args->seed,
+            &(sti_serve_rehearsed){&r->rate_per_s, &r->bound_per_s, &r->result});
+        goto out;
+    }
     STI_TRY(sti_serve_plan_make(&args->serve, tables, &plan));
     desc.scheduler = plan.scheduler;
     r->bound_per_s = plan.bound_per_s;
-    desc.traffic = &traffic;
     desc.scheduler.seed = (uint64_t)args->seed;
-    sti_cli_catch_signals();
-    if (args->find_rate)
-        st = sti_simulate_rate(&desc, args->quantile,
-                               r->bound_per_s > 0 ? 4 * r->bound_per_s : 1e6,
-                               &r->rate_per_s, &r->result);
-    else
-        st = sti_simulate(&desc, &r->result);
+    st = sti_simulate(&desc, &r->result);
 out:
     sti_traffic_fini(&traffic);
     return st;

@@ -11,7 +11,7 @@ typedef struct serve_args {
     const char *sla, *listen, *address_file, *traffic, *tables, *tables_out;
     size_t memory_bytes, max_body_bytes;
     int64_t threads, units, max_connections;
-    double drain_s;
+    double drain_s, quantile;
     bool explain;
     sti_serve_options serve;
     sti_cli_common common;
@@ -40,17 +40,22 @@ static const sti_option serve_rows[] = {
     {.name = "memory",
      .unit = "SIZE",
      SERVE_ROW(memory_bytes, STI_OPTION_BYTES, "auto",
-               "bound on the peak of the whole process; auto: none")},
+               "bound on the peak of the process")},
     {.name = "units",
      .unit = "N",
      .min = 0,
      .max = STI_SERVE_UNITS,
-     SERVE_ROW(units, STI_OPTION_INT, "0",
-               "equal shares that the CPUs are cut into; 0: a CPU each")},
+     SERVE_ROW(units, STI_OPTION_INT, "0", "shares of the CPUs; 0: whole ones")},
+    {.name = "quantile",
+     .unit = "SHARE",
+     .min = 0.5,
+     .max = 1,
+     SERVE_ROW(quantile, STI_OPTION_FLOAT, "1",
+               "of requests to be in time by the cut")},
     {.name = "traffic",
      .unit = "FILE",
      SERVE_ROW(traffic, STI_OPTION_PATH, "",
-               "trace of seconds,images whose sizes are expected; none: all alike")},
+               "trace of seconds,images that are expected")},
     {.name = "tables",
      .unit = "FILE",
      SERVE_ROW(tables, STI_OPTION_PATH, "",
@@ -68,8 +73,7 @@ static const sti_option serve_rows[] = {
      SERVE_ROW(max_connections, STI_OPTION_INT, "1024", "open at a time")},
     {.name = "drain",
      .unit = "TIME",
-     SERVE_ROW(drain_s, STI_OPTION_TIME, "30s",
-               "to answer what was taken when the end is asked for")},
+     SERVE_ROW(drain_s, STI_OPTION_TIME, "30s", "to answer what was taken at the end")},
     {.name = "explain",
      SERVE_ROW(explain, STI_OPTION_BOOL, "false",
                "measure, print the plan, and serve nothing")},
@@ -154,6 +158,7 @@ static stint_status serve_run(sti_cli_call *call)
                                    .memory_bytes = args->memory_bytes,
                                    .threads = (int)args->threads,
                                    .units = (int)args->units,
+                                   .quantile = args->quantile,
                                    .cut = args->serve.cut,
                                    .policy = args->serve.policy,
                                    .admit_all = args->serve.admit == 1,

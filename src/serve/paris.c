@@ -36,12 +36,18 @@ static void find_knees(const sti_serve_tables *t, const sti_serve_model *m, doub
 }
 
 /* The size that a batch belongs to: that of its segment, or the next larger one that is
- * in time. */
+ * in time, or any that is; of one that may be late the largest. */
 static int size_of_batch(const sti_serve_tables *t, const sti_serve_model *m,
                          const int *knee, int b)
 {
     for (int k = 0; k < t->sizes; k++)
         if (b <= knee[k] && sti_serve_p95(m, k)[b - 1] <= m->sla_s)
+            return k;
+    for (int k = t->sizes - 1; k >= 0; k--)
+        if (sti_serve_p95(m, k)[b - 1] <= m->sla_s)
+            return k;
+    for (int k = t->sizes - 1; k >= 0 && b > sti_serve_largest_in_time(t, m); k--)
+        if (sti_serve_p50(m, k)[b - 1] < HUGE_VAL)
             return k;
     return -1;
 }
@@ -117,9 +123,9 @@ static void round_cut(const sti_serve_tables *t, const double *wanted,
     }
 }
 
-static bool does_largest(const sti_serve_model *m, int size)
+static bool does_largest(const sti_serve_tables *t, const sti_serve_model *m, int size)
 {
-    return sti_serve_p95(m, size)[m->batch_most - 1] <= m->sla_s;
+    return sti_serve_p95(m, size)[sti_serve_largest_in_time(t, m) - 1] <= m->sla_s;
 }
 
 /* The largest batch must find a partition that answers it in time. */
@@ -128,7 +134,7 @@ static bool serves_largest(const sti_serve_tables *t, const sti_serve_cut *cut)
     for (int m = 0; m < t->models; m++) {
         bool any = false;
         for (int k = 0; k < t->sizes; k++)
-            any = any || (cut->count[k] > 0 && does_largest(&t->model[m], k));
+            any = any || (cut->count[k] > 0 && does_largest(t, &t->model[m], k));
         if (!any)
             return false;
     }
@@ -142,7 +148,7 @@ static int size_of_largest(const sti_serve_tables *t)
     for (int k = 0; t->cpus && k < t->sizes; k++) {
         int does = 0;
         for (int m = 0; m < t->models; m++)
-            does += does_largest(&t->model[m], k);
+            does += does_largest(t, &t->model[m], k);
         if (does == t->models)
             return k;
     }
@@ -166,6 +172,8 @@ static void add_largest(const sti_serve_tables *t, sti_serve_cut *cut)
     for (int k = 0; k < t->sizes; k++)
         while (k != last && cut->count[k] > 0 && !sti_serve_cut_place(t, cut, NULL))
             cut->count[k]--;
+    while (cut->count[last] > 1 && !sti_serve_cut_place(t, cut, NULL))
+        cut->count[last]--;
 }
 
 stint_status sti_paris_cut(const sti_serve_tables *tables, double knee,

@@ -6,9 +6,9 @@
 #include "base/memory.h"
 #include "serve/paris_priv.h"
 
-/* Columns: the rate, then the rate of each (model, batch, size) that is in time. Rows:
- * each (model, batch) gets its share of the rate; a size does no more than its
- * partitions have time for. */
+/* Columns: the rate, then the rate of each (model, batch, size) that is in time, or may
+ * be late. Rows: each (model, batch) gets its share of the rate; a size does no more
+ * than its partitions have time for. */
 typedef struct bound {
     const sti_serve_tables *t;
     const sti_serve_cut *cut;
@@ -20,6 +20,13 @@ typedef struct bound {
 static bool in_time(const bound *b, const sti_serve_model *m, int k, int batch)
 {
     return b->cut->count[k] > 0 && sti_serve_p95(m, k)[batch - 1] <= m->sla_s;
+}
+
+static bool may_run(const bound *b, const sti_serve_model *m, int k, int batch)
+{
+    return in_time(b, m, k, batch) ||
+           (batch > sti_serve_largest_in_time(b->t, m) && b->cut->count[k] > 0 &&
+            sti_serve_p50(m, k)[batch - 1] < HUGE_VAL);
 }
 
 /* Call for each (model, batch) of any share with its row, or only count. */
@@ -34,7 +41,7 @@ static void measure(bound *b)
                 continue;
             b->sources++;
             for (int k = 0; k < b->t->sizes; k++)
-                b->columns += in_time(b, m, k, batch);
+                b->columns += may_run(b, m, k, batch);
         }
     }
     b->rows = b->sources + b->t->sizes;
@@ -59,7 +66,7 @@ static bool fill(bound *b)
             *entry(b, row, 0) = -m->weight * m->share[batch - 1];
             b->equal[row] = true;
             for (int k = 0; k < b->t->sizes; k++) {
-                if (!in_time(b, m, k, batch))
+                if (!may_run(b, m, k, batch))
                     continue;
                 *entry(b, row, column) = 1;
                 *entry(b, b->sources + k, column++) = sti_serve_p50(m, k)[batch - 1];

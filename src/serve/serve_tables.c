@@ -61,6 +61,15 @@ int sti_serve_fill_row(double *row, int batch_most)
     return made;
 }
 
+int sti_serve_largest_in_time(const sti_serve_tables *t, const sti_serve_model *m)
+{
+    double beyond = 0;
+    int b = m->batch_most;
+    while (t->late > 0 && b > 1 && beyond + m->share[b - 1] <= t->late)
+        beyond += m->share[--b];
+    return b;
+}
+
 /* ---- reading ---- */
 
 /* The place of a value that is read, for messages. */

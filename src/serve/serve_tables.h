@@ -20,6 +20,9 @@ enum {
     STI_SERVE_NAME = 64
 };
 
+/* Half of what may be late is left to chance, half to the largest batches. */
+#define STI_SERVE_LATE_OF 0.5
+
 typedef struct sti_serve_model {
     char name[STI_SERVE_NAME];
     double sla_s;  /* a query is to be answered so long after it came */
@@ -38,6 +41,7 @@ typedef struct sti_serve_tables {
     bool mig7; /* devices of seven units, cut as an A100 can be */
     int sizes; /* rising */
     int size[STI_SERVE_SIZES]; /* units of a partition */
+    double late; /* share of the queries that a cut may leave late; 0 of those read */
     int models;
     sti_serve_model model[STI_SERVE_MODELS];
     int holes; /* times that were interpolated within the range of what was given */
@@ -70,6 +74,10 @@ static inline const double *sti_serve_p95(const sti_serve_model *m, int size)
 /* Fill what a row between given batches lacks (0: not given), and what is below the
  * first; returns how many inner ones had to be made up. */
 int sti_serve_fill_row(double *row, int batch_most);
+
+/* The largest batch that is to be in time: larger ones are no more than `late` of all.
+ */
+int sti_serve_largest_in_time(const sti_serve_tables *tables, const sti_serve_model *m);
 
 /* The number of a model of a name; -1: none. */
 int sti_serve_find_model(const sti_serve_tables *tables, const char *name);

@@ -59,8 +59,11 @@ void sti_pending_end(sti_pending *pending, int status)
         pending->http->status = status;
     count(pending, status);
     s->in_flight--;
-    if (pending->active)
-        sti_models_ended(s, pending->query.model);
+    if (!pending->active)
+        return;
+    sti_model_place *place = &s->models.place[pending->query.model];
+    if (--place->active == 0 && place->leaves)
+        (void)pthread_cond_signal(&s->models.wake);
 }
 
 /* ---- answers that refuse ---- */

@@ -59,8 +59,6 @@ double sti_models_wait_s(const struct sti_server *server, int model, double now)
 void sti_models_park(struct sti_server *server, struct sti_pending *pending);
 /* A request of images goes before a partition, and keeps its model in till it ends. */
 void sti_models_begun(struct sti_server *server, struct sti_pending *pending);
-/* Such a one has ended. */
-void sti_models_ended(struct sti_server *server, int model);
 /* All that wait for models, when none will be loaded any more, linked by next. */
 struct sti_query *sti_models_withdraw_all(struct sti_server *server);
 

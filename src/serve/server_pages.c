@@ -204,7 +204,8 @@ void sti_server_explain(const sti_server *s, sti_text *out)
     sti_json_bool(&j, "sla_possible", true);
     sti_json_int(&j, "planned_peak_bytes", (int64_t)s->account.total_bytes);
     sti_json_bool(&j, "on_demand", s->models.on_demand);
-    sti_json_int(&j, "loaded_max_bytes", (int64_t)s->models.most_bytes);
+    if (s->models.on_demand)
+        sti_json_int(&j, "loaded_max_bytes", (int64_t)s->models.most_bytes);
     sti_json_begin_array(&j, "models");
     for (int m = 0; m < s->tables.models; m++)
         explain_model(s, m, &j);

@@ -107,6 +107,8 @@ static stint_status choose_units(sti_server *s)
                         "of these",
                         s->units, s->cpus, most, s->cpus);
     lay_sizes(s);
+    s->tables.late =
+        s->desc.quantile > 0 ? STI_SERVE_LATE_OF * (1 - s->desc.quantile) : 0;
     return STINT_OK;
 }
 

@@ -196,11 +196,21 @@ static stint_status come(simulation *s, int64_t number)
     return st == STINT_OK ? schedule_next(s, number + 1, s->now) : st;
 }
 
+/* A rate that cannot hold any more need not be simulated to its end, where queues are
+ * longest. */
+static bool has_missed(const simulation *s)
+{
+    const sti_serve_result *r = s->out;
+    return s->desc->most_missed > 0 &&
+           r->served - r->in_time + r->rejected + r->late > s->desc->most_missed;
+}
+
 static stint_status run_events(simulation *s)
 {
     sti_event event;
     stint_status st = schedule_next(s, 0, 0);
-    while (st == STINT_OK && sti_event_queue_pop(&s->events, &event)) {
+    while (st == STINT_OK && !has_missed(s) &&
+           sti_event_queue_pop(&s->events, &event)) {
         s->now = event.at;
         if (event.kind == EVENT_DONE)
             st = finish(s, (int)event.number);
@@ -256,7 +266,8 @@ static void free_queries(sti_query *q)
     }
 }
 
-/* Only after a failure does anything still run or wait. */
+/* Only after a failure, or where too many were late, does anything still run or wait.
+ */
 static void simulation_fini(simulation *s)
 {
     sti_query *late;
@@ -300,6 +311,7 @@ static stint_status try_rate(const sti_simulate_desc *desc, double per_s,
     sti_simulate_desc d = *desc;
     d.traffic = &traffic;
     traffic.rate_per_s = per_s;
+    d.most_missed = (int64_t)((1 - quantile) * (double)d.queries);
     sti_serve_result_fini(result_out);
     if (d.times)
         d.times->count = 0; /* the last rate's stays */

@@ -11,9 +11,10 @@ typedef struct sti_simulate_desc {
     sti_scheduler_desc scheduler;
     const sti_traffic *traffic; /* of one model */
     int model;
-    bool exponential;        /* service times drawn with the tables' as mean */
-    int64_t queries;         /* 0: by time */
-    double duration_s;       /* of arrivals; 0: by queries */
+    bool exponential;    /* service times drawn with the tables' as mean */
+    int64_t queries;     /* 0: by time */
+    double duration_s;   /* of arrivals; 0: by queries */
+    int64_t most_missed; /* end where more queries were not served in time; 0: go on */
     sti_answer_times *times; /* gets every answer; NULL: none is kept */
 } sti_simulate_desc;
 

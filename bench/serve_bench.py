@@ -1,0 +1,174 @@
+#!/usr/bin/env python3
+"""Answers in time a second: stint serve beside mosec and litserve with ONNX Runtime, same network and weights, same client.
+
+    bench/serve_bench.py STINT CLIENT [--peers PYTHON] [--rates 200,500,..] [--seconds S] [--sla MS] [--rounds N]
+
+LeNet-5 on images of 28 x 28, one a request, open loop (bench/http_load_bench.c is CLIENT). Trained and exported here.
+PYTHON has mosec, litserve and onnxruntime (python3 -m venv v; v/bin/pip install mosec litserve onnxruntime); its
+servers have a worker with one thread of ONNX Runtime a CPU, and merge up to 32 requests within 2 ms. In turns: at each
+rate every server in order. The defaults take about 4 minutes."""
+import argparse
+import base64
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+
+INI = "[model]\nname = lenet5\n[train]\nepochs = 1\nbatch = 48\n"
+SESSION = """
+import numpy as np, onnxruntime as ort
+def session():
+    o = ort.SessionOptions()
+    o.intra_op_num_threads = o.inter_op_num_threads = 1
+    return ort.InferenceSession("m.onnx", o, providers=["CPUExecutionProvider"])
+def run(s, x):
+    i = s.get_inputs()[0]
+    shape = [len(x)] + [d if isinstance(d, int) else 28 for d in i.shape[1:]]
+    return s.run(None, {i.name: (x.reshape(shape).astype(np.float32) - 127.5) / 127.5})[0]
+"""
+MOSEC = SESSION + """
+from mosec import Server, Worker
+class W(Worker):
+    def __init__(self):
+        self.s = session()
+    def deserialize(self, data):
+        return np.frombuffer(data, np.uint8)
+    def serialize(self, data):
+        return data.tobytes()
+    def forward(self, data):
+        return list(run(self.s, np.stack(data)))
+server = Server()
+server.append_worker(W, num=CPUS, max_batch_size=32, max_wait_time=2)
+server.run()
+"""
+LITSERVE = SESSION + """
+import base64, litserve as ls
+class A(ls.LitAPI):
+    def setup(self, device):
+        self.s = session()
+    def decode_request(self, request):
+        return np.frombuffer(base64.b64decode(request["image"]), np.uint8)
+    def batch(self, inputs):
+        return np.stack(inputs)
+    def predict(self, x):
+        return run(self.s, x)
+    def unbatch(self, out):
+        return list(out)
+    def encode_response(self, out):
+        return {"probabilities": out.tolist()}
+if __name__ == "__main__":
+    import sys
+    ls.LitServer(A(max_batch_size=32, batch_timeout=0.002), accelerator="cpu", workers_per_device=CPUS).run(
+        host="127.0.0.1", port=int(sys.argv[1]), generate_client_file=False, log_level="error")
+"""
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+def request(path, body, headers=""):
+    return (f"POST {path} HTTP/1.1\r\nHost: x\r\nContent-Length: {len(body)}\r\n{headers}\r\n").encode() + body
+
+
+def write_requests():
+    image = bytes(i % 251 for i in range(784))
+    head = json.dumps({"inputs": [{"name": "image", "datatype": "UINT8", "shape": [1, 28, 28, 1],
+                                   "parameters": {"binary_data_size": 784}}],
+                       "parameters": {"binary_data_output": True}}).encode()
+    open("stint.req", "wb").write(request("/v2/models/m/infer", head + image,
+                                          f"Inference-Header-Content-Length: {len(head)}\r\n"))
+    open("mosec.req", "wb").write(request("/inference", image, "Content-Type: application/octet-stream\r\n"))
+    body = json.dumps({"image": base64.b64encode(image).decode()}).encode()
+    open("litserve.req", "wb").write(request("/predict", body, "Content-Type: application/json\r\n"))
+
+
+def start(name, a):
+    port = free_port()
+    if name == "stint":
+        command = [a.stint, "serve", "m", "--sla", f"{a.sla}ms", "--listen", f"127.0.0.1:{port}"]
+    else:
+        text = (MOSEC if name == "mosec" else LITSERVE).replace("CPUS", str(len(os.sched_getaffinity(0))))
+        open(f"serve_with_{name}.py", "w").write(text)
+        command = [a.peers, f"serve_with_{name}.py"] + (
+            ["--address", "127.0.0.1", "--port", str(port), "--timeout", "10000", "--log-level", "error"]
+            if name == "mosec" else [str(port)])
+    log = open(name + ".log", "w")
+    server = subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True)
+    for _ in range(600):
+        time.sleep(0.1)
+        if server.poll() is not None:
+            sys.exit(f"{name} did not begin: " + open(name + ".log").read()[-2000:])
+        out = load(name, port, 20, 0.5, 1000, a)
+        if out and out["served"] > 0:
+            return server, port
+    sys.exit(f"{name} answers nothing: " + open(name + ".log").read()[-2000:])
+
+
+def load(name, port, rate, seconds, sla, a):
+    out = subprocess.run([a.client, "127.0.0.1", str(port), name + ".req", str(rate), str(seconds), str(sla)],
+                         capture_output=True, text=True)
+    return json.loads(out.stdout.replace("nan", "null")) if out.returncode == 0 else None
+
+
+def compare(names, servers, a):
+    best = dict.fromkeys(names, 0.0)
+    print(f"in time: answered within {a.sla:g} ms of the time that was due; {a.seconds:g} s each")
+    print(f"{'offered':>9} {'server':>9} {'in time':>11} {'share':>7} {'p50':>10} {'p95':>10} {'p99':>10} "
+          f"{'refused':>8} {'failed':>7}")
+    for rate in (float(r) for r in a.rates.split(",")):
+        for _ in range(a.rounds):
+            for name in names:
+                j = load(name, servers[name][1], rate, a.seconds, a.sla, a)
+                share = j["in_time"] / max(j["sent"], 1)
+                best[name] = max(best[name], rate if share >= 0.95 else 0)
+                ms = [f"{v:7.2f} ms" if v is not None else f"{'-':>10}" for v in (j["p50_ms"], j["p95_ms"], j["p99_ms"])]
+                print(f"{rate:7.0f}/s {name:>9} {j['good_per_s']:9.1f}/s {100 * share:5.1f} % {' '.join(ms)} "
+                      f"{j['other']:8d} {j['failed']:7d}", flush=True)
+                time.sleep(0.5)
+    print("highest rate with 95 of 100 in time: " + ", ".join(f"{n} {best[n]:g}/s" for n in names))
+
+
+def main():
+    p = argparse.ArgumentParser()
+    p.add_argument("stint")
+    p.add_argument("client")
+    p.add_argument("--peers")
+    p.add_argument("--rates", default="200,500,1000,2000,4000,8000")
+    p.add_argument("--seconds", type=float, default=5)
+    p.add_argument("--sla", type=float, default=20)
+    p.add_argument("--rounds", type=int, default=2)
+    a = p.parse_args()
+    a.stint, a.client = os.path.abspath(a.stint), os.path.abspath(a.client)
+    a.peers = a.peers and os.path.abspath(a.peers)
+    names = ["stint"] + (["mosec", "litserve"] if a.peers else [])
+    with tempfile.TemporaryDirectory() as place:
+        os.chdir(place)
+        open("a.ini", "w").write(INI)
+        for command in (["data", "glyphs", "--out", "g", "--train", "96", "--test", "36", "--size", "28"],
+                        ["train", "a.ini", "--data", "g", "--out", "m"],
+                        ["export", "onnx", "m", "--out", "m.onnx"]):
+            subprocess.run([a.stint, *command, "-q"], check=True, capture_output=True)
+        write_requests()
+        servers = {}
+        try:
+            for name in names:
+                servers[name] = start(name, a)
+            compare(names, servers, a)
+        finally:
+            for server, _ in servers.values():
+                os.killpg(server.pid, signal.SIGTERM)
+                try:
+                    server.wait(10)
+                except subprocess.TimeoutExpired:
+                    os.killpg(server.pid, signal.SIGKILL)
+
+
+signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that servers end, too
+main()
