@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Training beside PyTorch on ALE's vector environment: raw frames a second, in turns.
+"""Training beside PyTorch on ALE's vector environment: raw frames a second, and for a second of
+a CPU, in turns.
 
     play_train.py [--envs 64] [--horizon 5] [--threads 2] [--seconds 20] [--pairs 3]
 
@@ -98,7 +99,7 @@ def peer(rom, args):
     frames = torch.empty(shape + (4, 84, 84), dtype=torch.uint8)
     action = torch.empty(shape, dtype=torch.long)
     reward, discount, weight = (torch.empty(shape) for _ in range(3))
-    count, start = 0, time.perf_counter()
+    count, start, cpu = 0, time.perf_counter(), time.process_time()
     while time.perf_counter() - start < args.seconds:
         for t in range(args.horizon):
             frames[t] = torch.from_numpy(seen)
@@ -112,18 +113,21 @@ def peer(rom, args):
             begins = ended | cut
         learn(agent, optimizer, frames, action, reward, discount, weight, torch.from_numpy(seen))
         count += 4 * args.horizon * args.envs
-    return count / (time.perf_counter() - start)
+    return count / (time.perf_counter() - start), count / (time.process_time() - cpu)
 
 
 def ours(rom, folder, args):
     recipe = os.path.join(folder, "a2c.ini")
     with open(recipe, "w", encoding="ascii") as out:
         out.write(RECIPE % (rom, args.envs, args.horizon, args.horizon, args.seconds))
+    before = os.times()
     answer = subprocess.run(
         [os.environ.get("STINT", "build/release/stint"), "train", recipe, "--threads",
          str(args.threads), "--out", os.path.join(folder, "run"), "--force", "--json", "-q"],
         stdout=subprocess.PIPE, check=True)
-    return json.loads(answer.stdout)["frames_per_s"]
+    after, said = os.times(), json.loads(answer.stdout)
+    cpu = after[2] + after[3] - before[2] - before[3]  # user and system time of children
+    return said["frames_per_s"], said["env_frames"] / cpu
 
 
 def main():
@@ -142,11 +146,13 @@ def main():
                        stdout=subprocess.DEVNULL)
         for _ in range(args.pairs):
             a, b = ours(rom, folder, args), peer(rom, args)
-            ratios.append(a / b)
-            print("ours %7.0f raw frames/s, PyTorch %s on ALE's vectors %7.0f; x %.2f" %
-                  (a, torch.__version__, b, ratios[-1]), flush=True)
-    print("median of %d pairs, %d environments, horizon %d, %d threads: x %.2f" %
-          (args.pairs, args.envs, args.horizon, args.threads, statistics.median(ratios)))
+            ratios.append((a[0] / b[0], a[1] / b[1]))
+            print("ours %6.0f raw frames/s, PyTorch %s on ALE's vectors %6.0f, x %.2f; a CPU second "
+                  "%6.0f and %6.0f, x %.2f" % (a[0], torch.__version__, b[0], ratios[-1][0], a[1],
+                                               b[1], ratios[-1][1]), flush=True)
+    print("median of %d pairs, %d environments, horizon %d, %d threads: x %.2f; by CPU time x %.2f" %
+          (args.pairs, args.envs, args.horizon, args.threads,
+           statistics.median(r for r, _ in ratios), statistics.median(c for _, c in ratios)))
 
 
 if __name__ == "__main__":
