@@ -1,7 +1,8 @@
 /* The exact processor against what is published of the chip: decimal mode digit by
  * digit, the accesses of addressing modes, cycle counts, and jams. With
  * STINT_PROCESSOR_TESTS naming a folder of Tom Harte's tests in their binary form
- * (00.bin to ff.bin), all cases of those are run, too. */
+ * (00.bin to ff.bin), all cases of those are run, too; with STINT_FUNCTIONAL_TEST
+ * naming Klaus Dormann's 6502_functional_test.bin, that one. */
 #include "flat_bus.h"
 
 #include <setjmp.h>
@@ -250,12 +251,34 @@ static void test_processor_tests(void **state)
     }
 }
 
+/* It begins at 0400 and ends in a jump to itself: at 3469 where all went well. */
+static void test_functional(void **state)
+{
+    enum { FROM = 0x400, GOOD = 0x3469 };
+    const char *path = getenv("STINT_FUNCTIONAL_TEST");
+    sti_cpu cpu = {.pc = FROM, .sp = 0xff, .nonzero = 1};
+    uint16_t before = 0;
+    (void)state;
+    if (!path)
+        skip();
+    FILE *file = fopen(path, "rb");
+    assert_non_null(file);
+    memset(&bus, 0, sizeof bus);
+    assert_int_equal(fread(bus.ram, 1, sizeof bus.ram, file), sizeof bus.ram);
+    fclose(file);
+    do {
+        before = cpu.pc;
+        flat_run(&cpu, &bus, 1);
+    } while (cpu.pc != before && !bus.jammed);
+    assert_int_equal(cpu.pc, GOOD);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_decimal),         cmocka_unit_test(test_accesses),
         cmocka_unit_test(test_cycles),          cmocka_unit_test(test_jam),
-        cmocka_unit_test(test_processor_tests),
+        cmocka_unit_test(test_processor_tests), cmocka_unit_test(test_functional),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,11 +1,12 @@
 /* Frames against those of ale-py 0.12.1: hashes of colours and RAM over 60 frames and
  * more of programs made by chance (rom_make.h), and of our own. The hashes are ALE's:
  * bench/play_ale.py asks it for them, with the files that this test writes when it is
- * called with --write FOLDER. */
+ * called with --write FOLDER (and how many, for more than the test has). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -230,9 +231,9 @@ static void test_snapshot(void **state)
     sti_cart_close(&cart);
 }
 
-static int write_roms(const char *folder)
+static int write_roms(const char *folder, size_t count)
 {
-    for (size_t i = 0; i < sizeof made / sizeof made[0]; i++) {
+    for (size_t i = 0; i < count; i++) {
         uint8_t rom[ROM_MAKE_BYTES];
         char path[512];
         rom_make(i, (int)(i % 4), rom);
@@ -250,7 +251,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_waits),          cmocka_unit_test(test_undrawn),
         cmocka_unit_test(test_snapshot),
     };
-    if (argc == 3 && strcmp(argv[1], "--write") == 0)
-        return write_roms(argv[2]);
+    if (argc >= 3 && strcmp(argv[1], "--write") == 0)
+        return write_roms(argv[2], argc > 3 ? strtoul(argv[3], NULL, 10)
+                                            : sizeof made / sizeof made[0]);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
