@@ -269,6 +269,7 @@ static stint_status run_once(sti_run *run, sti_step_batch *batch, bool collect,
     *done = false;
     if (run->control)
         batch->bounds = sti_error_control_bounds(run->control, collect || trial);
+    batch->trial = trial;
     stint_status st = sti_step_engine_run(run->engine, batch, result);
     if (st == STINT_OK && run->control)
         sti_error_control_set_shards(run->control, run->engine->runs);
