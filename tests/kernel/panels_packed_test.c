@@ -48,7 +48,7 @@ static void check_rounding(const sti_packed_panels *w, const float *m)
 {
     float *column = sti_alloc_array(w->k, sizeof *column, "test");
     const double steps = w->bits == 8 ? 127 : 8;
-    const double half_a_unit = 0x1p-9; /* of bfloat16, for its largest */
+    const double half_a_unit = 0x1p-8; /* of bfloat16, at most, of a number of 1 */
     for (int64_t j = 0; j < w->n; j++) {
         sti_packed_column(w, j, column);
         for (int64_t i = 0; i < w->k; i++) {

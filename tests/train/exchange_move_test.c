@@ -1,9 +1,10 @@
 /* A compressed sum goes on when a plan with other packs moves the results of a step:
  * bits and what is owed follow their layers, on every rank. */
+#include "train_support.h" /* cmocka, which the next stands on */
+
 #include "base/rng.h"
 #include "net/comm_world.h"
 #include "train/job.h"
-#include "train_support.h"
 
 enum { RANKS = 3 };
 
