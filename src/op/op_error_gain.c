@@ -60,7 +60,7 @@ static int64_t columns(const stint_shape *dy)
     return dy->dim[dy->rank - 1];
 }
 
-/* Of either kind of number. */
+/* Both kinds of numbers are taken. */
 static stint_status check_numbers(const stint_graph *graph, const sti_node *node, int i)
 {
     return sti_op_in_shape(graph, node, i)->dtype == STINT_BF16

@@ -18,7 +18,7 @@ typedef struct overlap_join {
     int into, from;
 } overlap_join;
 
-/* Of a lane's last run. */
+/* How far a lane's last run is with its packed blocks. */
 typedef enum lane_packed { NOT_PACKED, PACKED, OVERFLOWN } lane_packed;
 
 /* How far a lane's last shard is; each on a cache line of its own. */

@@ -11,7 +11,7 @@ typedef struct sti_pack_watch {
     int32_t last_node; /* after which all blocks are packed; -1: there are none */
 } sti_pack_watch;
 
-/* Of a planned network. STINT_E_MEMORY. */
+/* The packed blocks of a planned network. STINT_E_MEMORY. */
 stint_status sti_pack_watch_init(const sti_network *network, sti_pack_watch *watch);
 void sti_pack_watch_fini(sti_pack_watch *watch); /* a zeroed one is fine */
 /* Did a block overflow in a run that left its results here? */

@@ -191,7 +191,7 @@ stint_status sti_run_follow_adoptions(sti_run *run)
 stint_status sti_run_share_bounds(sti_run *run)
 {
     const int count = sti_error_control_count(run->control);
-    if (count == 0)
+    if (!run->comm || count == 0)
         return STINT_OK;
     float *state =
         sti_alloc_array((int64_t)count * STI_ERROR_STATE, sizeof *state, "packs");
