@@ -6,21 +6,23 @@
 #
 #   bench/net_train_bench.sh NET RATE [WAY...]
 #       NET: resnet18 or vgg16 (32 x 32)   RATE: as tc has it, 100mbit or 1gbit
-#       WAY: one none here auto float32 mpi ddp ddp-fp16 ddp-powersgd   (all)
+#       WAY: one none here auto float32 packed packed-float32 mpi ddp ddp-fp16 ddp-powersgd   (all)
 #
 # BATCH (32) images a process; STEPS (6) timed ones, of which the median counts. All ways in
 # turn, ROUNDS (1) times: the median rate of each, and the median of its shares of the rate of
 # the first way in the same round. `one`: one process of two threads trains the same, there is
 # no network; `none`: each process alone with its half of the batch, no sum at all; `here`: both
 # on this host, exact sums through memory; `mpi` is the measured step without a sum plus the
-# measured MPI_Allreduce of as many float32 values.
+# measured MPI_Allreduce of as many float32 values. `packed` is --net auto with all activations
+# packed that can be, `packed-float32` the same with exact sums. Of our ways over the link also the
+# highest resident memory of rank 0.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 build=$(realpath "${BUILD:-build/release}")
 python=${PYTHON:-/usr/bin/python3} batch=${BATCH:-32} steps=${STEPS:-6} rounds=${ROUNDS:-1}
 net=${1:?usage: bench/net_train_bench.sh NET RATE [WAY...]} rate=${2:?a rate, as 100mbit}
 shift 2
-[ $# -gt 0 ] || set -- one none here auto float32 mpi ddp ddp-fp16 ddp-powersgd
+[ $# -gt 0 ] || set -- one none here auto float32 packed packed-float32 mpi ddp ddp-fp16 ddp-powersgd
 port=29500
 . bench/link_pair.sh
 link_pair_up "$rate"
@@ -60,7 +62,9 @@ PY
 }
 ours() { # ARGUMENT...: both ranks train
     both "$build/stint" train "$work/recipe.ini" --out "$work/run" --force -j 1 --quiet \
-        --net-root @ROOT --net-ranks 2 --net-rank @RANK "$@"
+        --json --net-root @ROOT --net-ranks 2 --net-rank @RANK "$@"
+    python3 -c 'import json, sys; print("%.0f" % (json.load(open(sys.argv[1]))["peak_rss_bytes"] / 2**20))' \
+        "$work/rank0" >"$work/peak"
     rate_of "$work/run/log.jsonl"
 }
 # Without a link: both ranks in one namespace.
@@ -114,6 +118,8 @@ one() { # WAY: its rate in `got`
     here) got=$(here) ;;
     auto) got=$(ours --net auto) ;;
     float32) got=$(ours) ;;
+    packed) got=$(ours --net auto --set error.pack=all) ;;
+    packed-float32) got=$(ours --set error.pack=all) ;;
     ddp) got=$(ddp none) ;;
     ddp-*) got=$(ddp "${1#ddp-}") ;;
     mpi)
@@ -139,10 +145,12 @@ PY
 echo "$net, 2 ranks of $batch images, $rate, $rounds rounds"
 for ((round = 0; round < rounds; round++)); do
     for way; do
+        rm -f "$work/peak"
         one "$way"
         echo "$way $got" >>"$work/rates"
+        [ ! -s "$work/peak" ] || echo "               $way: peak resident $(cat "$work/peak") MiB"
         [ "$way" != none ] || echo "in-step $(cat "$work/in-step")" >>"$work/rates"
-        [ "$way" != auto ] || why
+        case $way in auto | packed) why ;; esac
     done
 done
 python3 - "$work/rates" <<'PY'

@@ -400,8 +400,9 @@ static void add_words(const stint_plan_result *p, bool tensors, sti_text *out)
                         sti_bytes_text(p->machine.bytes), p->machine.source,
                         p->machine.holds ? "enough" : "not enough");
     if (p->budget_bytes)
-        sti_text_printf(out, "Budget %s: %s\n", sti_bytes_text(p->budget_bytes),
-                        p->fits ? "fits" : "does not fit");
+        sti_text_printf(
+            out, "Budget%s %s: %s\n", p->net.ranks > 1 ? " of each process" : "",
+            sti_bytes_text(p->budget_bytes), p->fits ? "fits" : "does not fit");
 }
 
 static stint_status plan_answer(sti_cli_call *call, const stint_plan_result *plan)

@@ -302,13 +302,12 @@ static stint_status answer(writer_run *w)
 
 static stint_status create_generator(writer_run *w)
 {
+    static const int weight_bits[] = {0, 16, 8, 4}; /* as the option's choices */
     const sti_run_args *a = w->args;
     int threads;
     stint_status st = sti_threads_choose((int)a->threads, &threads, NULL);
     const stint_generator_desc desc = {.threads = threads,
-                                       .weight_bits = a->weights == 0   ? 0
-                                                      : a->weights == 1 ? 8
-                                                                        : 4,
+                                       .weight_bits = weight_bits[a->weights],
                                        .tokens = w->prompt_count + a->tokens,
                                        .temperature = a->temperature,
                                        .top_k = a->top_k,

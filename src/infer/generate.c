@@ -90,8 +90,10 @@ static stint_status make_plan(const stint_text_model *model,
         desc->tokens > 0 && desc->tokens < context ? desc->tokens : context;
     plan->decoder.threads = desc->threads > 0 ? desc->threads : 1;
     plan->decoder.weight_bits = desc->weight_bits;
-    if (desc->weight_bits != 0 && desc->weight_bits != 8 && desc->weight_bits != 4)
-        return sti_fail(STINT_E_USAGE, "weights of %d bits; wanted 0 (float32), 8 or 4",
+    if (desc->weight_bits != 0 && desc->weight_bits != 16 && desc->weight_bits != 8 &&
+        desc->weight_bits != 4)
+        return sti_fail(STINT_E_USAGE,
+                        "weights of %d bits; wanted 0 (float32), 16, 8 or 4",
                         desc->weight_bits);
     stint_status st = sti_sampler_check(&plan->sampler);
     if (st == STINT_OK)

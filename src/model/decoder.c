@@ -164,7 +164,8 @@ static stint_status begin(const sti_decoder_desc *desc, sti_decoder *d)
         desc->capacity < 1 || desc->capacity > desc->context || desc->threads < 1 ||
         desc->pages < 0 || desc->pages > CONTEXT_MAX || desc->wanted < 0 ||
         desc->wanted > TILE ||
-        (desc->weight_bits != 0 && desc->weight_bits != 4 && desc->weight_bits != 8))
+        (desc->weight_bits != 0 && desc->weight_bits != 4 && desc->weight_bits != 8 &&
+         desc->weight_bits != 16))
         return sti_fail(STINT_E_INPUT,
                         "%s: vocabulary %" PRId64 ", depth %" PRId64 ", width %" PRId64
                         ", context %" PRId64 ", cache of %" PRId64 " are out of range",

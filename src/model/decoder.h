@@ -26,7 +26,8 @@ typedef struct sti_decoder_desc {
      * `capacity`, and how many pieces may want logits at a time; 0: 1. */
     int64_t pages;
     int wanted;
-    int weight_bits; /* 0: matrices in float32; 8, 4: in blocks (panels_packed.h) */
+    int weight_bits; /* 0: matrices in float32; 16 (bfloat16), 8, 4: in blocks
+                        (panels_packed.h) */
 } sti_decoder_desc;
 
 enum { STI_DECODER_ROWS = 64 }; /* tokens of a step, at most */

@@ -1,5 +1,5 @@
-/* A matrix of a decoder in the form that it is kept in: float32 panels, or blocks of 8
- * or 4 bits, whose products read the packed bytes as they lie. */
+/* A matrix of a decoder in the form that it is kept in: float32 panels, or blocks of
+ * 16, 8 or 4 bits, whose products read the packed bytes as they lie. */
 #ifndef STI_MODEL_DECODER_MATRIX_H
 #define STI_MODEL_DECODER_MATRIX_H
 
@@ -10,7 +10,7 @@
 
 typedef struct sti_decoder_matrix {
     int64_t k, n;
-    int bits; /* 0: panels; 8, 4: packed */
+    int bits; /* 0: panels; 16, 8, 4: packed */
     sti_panels panels;
     sti_packed_panels packed;
 } sti_decoder_matrix;

@@ -146,6 +146,10 @@ stint_status sti_compressed_allreduce_run(sti_compressed_allreduce *allreduce,
                                           sti_ready_watermark *watermark, int64_t step,
                                           float *vector);
 
+/* Until said otherwise, runs take nothing from the residual and leave it as it is: for
+ * sums of which no use is made. On all ranks alike. */
+void sti_compressed_hold_residual(sti_compressed_allreduce *allreduce, bool held);
+
 /* What one run sends from this rank: exactly. */
 void sti_compressed_traffic(const sti_compressed_allreduce *allreduce,
                             int64_t *messages_out, int64_t *bytes_out);

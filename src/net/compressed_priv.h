@@ -44,6 +44,7 @@ struct sti_compressed_allreduce {
     size_t *landing_at;      /* [parts, moves]: where its receive lands in `landing` */
     uint8_t *coded, *landing;
     float *residual;
+    bool held;  /* the residual is neither read nor written */
     bool *owes; /* a layer: without feedback now, but with a residual of the time before
                  */
     /* Top-k lists, one after another: a layer's k places (uint32), then its values. */

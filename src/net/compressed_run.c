@@ -22,7 +22,7 @@ typedef struct run {
 /* What of the residual is owed to the values, and is then no more. */
 static void add_residual(const run *r, int64_t at, int64_t n)
 {
-    float *residual = r->s->residual;
+    float *residual = r->s->held ? NULL : r->s->residual;
     for (int64_t i = at; residual && i < at + n; i++)
         r->vector[i] += residual[i];
     if (residual)
@@ -78,7 +78,7 @@ static stint_status encode_slice(const run *r, int part, const sti_move *move)
             out += (size_t)p->n * 4;
             continue;
         }
-        const bool feeds_back = sti_compressed_feeds_back(s, form.bits);
+        const bool feeds_back = !s->held && sti_compressed_feeds_back(s, form.bits);
         if (!feeds_back && s->owes[p->layer])
             add_residual(r, p->at, p->n);
         const int64_t bad =
@@ -241,6 +241,11 @@ static stint_status run_sparse(const run *r)
     return st == STINT_OK ? sti_compressed_topk_run(r->s, r->vector) : st;
 }
 
+void sti_compressed_hold_residual(sti_compressed_allreduce *s, bool held)
+{
+    s->held = held;
+}
+
 stint_status sti_compressed_allreduce_run(sti_compressed_allreduce *s,
                                           const sti_team *team,
                                           sti_ready_watermark *watermark, int64_t step,
@@ -255,7 +260,7 @@ stint_status sti_compressed_allreduce_run(sti_compressed_allreduce *s,
         st = run_sparse(&r);
         if (st == STINT_OK)
             st = sti_rounds_run(&s->rounds, watermark, &r);
-        if (st == STINT_OK)
+        if (st == STINT_OK && !s->held)
             memset(s->owes, 0, (size_t)s->layer_count * sizeof *s->owes);
     }
     sti_float_mode_leave(mode);

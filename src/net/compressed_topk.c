@@ -84,13 +84,15 @@ static stint_status make_list(sti_compressed_allreduce *s, int layer, float *x,
         st = stint_topk(&desc, x, NULL, s->index, values, s->topk_workspace, bytes);
     if (st != STINT_OK)
         return sti_comm_give_up(s->comm, st);
-    memcpy(residual, x, (size_t)s->layers[layer].count * sizeof *x);
+    if (!s->held)
+        memcpy(residual, x, (size_t)s->layers[layer].count * sizeof *x);
     for (int64_t i = 0; i < k; i++) {
         const uint32_t place = (uint32_t)s->index[i];
         if (!(fabsf(x[place]) < 0x1p100f))
             return sti_compressed_not_finite(s, layer, place);
         memcpy(list + 4 * i, &place, 4);
-        residual[place] = 0.0f;
+        if (!s->held)
+            residual[place] = 0.0f;
     }
     return STINT_OK;
 }

@@ -31,6 +31,32 @@ extern const sti_op sti_op_linear_cross_entropy, sti_op_linear_cross_entropy_bf1
 
 extern const sti_op sti_op_batch_norm_bf16, sti_op_batch_norm_bf16_grad;
 
+/* Is it this operator or its namesake? */
+static inline bool sti_op_is_conv2d(const sti_op *op)
+{
+    return op == &sti_op_conv2d || op == &sti_op_conv2d_bf16;
+}
+
+static inline bool sti_op_is_conv2d_grad_w(const sti_op *op)
+{
+    return op == &sti_op_conv2d_grad_w || op == &sti_op_conv2d_bf16_grad_w;
+}
+
+static inline bool sti_op_is_matmul(const sti_op *op)
+{
+    return op == &sti_op_matmul || op == &sti_op_matmul_bf16;
+}
+
+static inline bool sti_op_is_batch_norm(const sti_op *op)
+{
+    return op == &sti_op_batch_norm || op == &sti_op_batch_norm_bf16;
+}
+
+static inline bool sti_op_is_batch_norm_grad(const sti_op *op)
+{
+    return op == &sti_op_batch_norm_grad || op == &sti_op_batch_norm_bf16_grad;
+}
+
 /* add: of one shape. */
 extern const sti_op sti_op_add_bf16, sti_op_relu_bf16, sti_op_relu_bf16_grad;
 

@@ -2,8 +2,10 @@
  * (kernel/fold/error_gain.h), found only in the few steps that collect. */
 #include <string.h>
 
+#include "kernel/elementwise/elementwise_bf16.h"
 #include "kernel/fold/error_gain.h"
 #include "kernel/fold/fold.h"
+#include "op/op_bf16.h"
 #include "op/op_priv.h"
 
 /* FACTOR of batch-norm: the gradient of its scale. */
@@ -58,13 +60,21 @@ static int64_t columns(const stint_shape *dy)
     return dy->dim[dy->rank - 1];
 }
 
+/* Both kinds of numbers are taken. */
+static stint_status check_numbers(const stint_graph *graph, const sti_node *node, int i)
+{
+    return sti_op_in_shape(graph, node, i)->dtype == STINT_BF16
+               ? STINT_OK
+               : sti_op_check_f32(graph, node, i);
+}
+
 static stint_status infer_gain(const stint_graph *graph, const sti_node *node,
                                stint_shape *out)
 {
     const gain_attr *attr = node->attr;
     const stint_shape stats = STINT_SHAPE(STI_PACK_STATS);
     stint_status st = sti_op_check_count(node, 6);
-    if (st != STINT_OK || (st = sti_op_check_f32(graph, node, DY)) != STINT_OK ||
+    if (st != STINT_OK || (st = check_numbers(graph, node, DY)) != STINT_OK ||
         (st = sti_op_check_f32(graph, node, BOUNDS)) != STINT_OK ||
         (st = sti_op_check_shape(graph, node, STATS, &stats)) != STINT_OK)
         return st;
@@ -72,7 +82,7 @@ static stint_status infer_gain(const stint_graph *graph, const sti_node *node,
     out[0] = STINT_SHAPE(STI_GAIN_FIELDS);
     if (is_norm(node))
         return sti_op_check_f32(graph, node, FACTOR);
-    if ((st = sti_op_check_f32(graph, node, X)) != STINT_OK)
+    if ((st = check_numbers(graph, node, X)) != STINT_OK)
         return st;
     const stint_shape *x = sti_op_in_shape(graph, node, X);
     if (x->rank != rank || sti_op_in_shape(graph, node, DY)->rank != rank)
@@ -83,7 +93,17 @@ static stint_status infer_gain(const stint_graph *graph, const sti_node *node,
                                        : STINT_OK;
 }
 
-static size_t gain_scratch(const stint_graph *graph, const sti_node *node, int threads)
+/* Room for an input that has to be widened first. */
+static size_t wide_bytes(const stint_graph *graph, const sti_node *node, int i)
+{
+    const stint_shape *x =
+        sti_op_has_in(node, i) ? sti_op_in_shape(graph, node, i) : NULL;
+    return x && x->dtype == STINT_BF16
+               ? STI_ALIGN_UP((size_t)stint_shape_count(x) * sizeof(float), 64)
+               : 0;
+}
+
+static size_t own_scratch(const stint_graph *graph, const sti_node *node, int threads)
 {
     const stint_shape *dy = sti_op_in_shape(graph, node, DY);
     if (is_norm(node))
@@ -93,16 +113,37 @@ static size_t gain_scratch(const stint_graph *graph, const sti_node *node, int t
     return sti_error_gain_scratch_bytes(&shape, threads);
 }
 
+static size_t gain_scratch(const stint_graph *graph, const sti_node *node, int threads)
+{
+    return wide_bytes(graph, node, X) + wide_bytes(graph, node, DY) +
+           own_scratch(graph, node, threads);
+}
+
+/* The input as float32: itself, or widened into *scratch, which moves behind it. */
+static const float *as_f32(const sti_call *call, int i, char **scratch)
+{
+    const size_t bytes = wide_bytes(call->graph, call->node, i);
+    float *wide = (float *)(void *)*scratch;
+    if (bytes == 0)
+        return call->in[i];
+    sti_bf16_widen(call->team,
+                   stint_shape_count(sti_op_in_shape(call->graph, call->node, i)),
+                   call->in[i], wide);
+    *scratch += bytes;
+    return wide;
+}
+
 static double find_gain(const sti_call *call)
 {
-    const stint_shape *dy = sti_op_in_shape(call->graph, call->node, DY);
+    char *scratch = call->scratch;
+    const float *dy = as_f32(call, DY, &scratch);
+    const float *x = is_norm(call->node) ? NULL : as_f32(call, X, &scratch);
+    const stint_shape *s = sti_op_in_shape(call->graph, call->node, DY);
     if (is_norm(call->node))
-        return sti_error_gain_norm(call->team, stint_shape_count(dy) / columns(dy),
-                                   columns(dy), call->in[DY], call->in[BITS],
-                                   call->scratch);
+        return sti_error_gain_norm(call->team, stint_shape_count(s) / columns(s),
+                                   columns(s), dy, call->in[BITS], scratch);
     const sti_conv_shape shape = conv_shape(call->graph, call->node);
-    return sti_error_gain_conv(call->team, &shape, call->in[X], call->in[DY],
-                               call->in[FACTOR], call->scratch);
+    return sti_error_gain_conv(call->team, &shape, x, dy, call->in[FACTOR], scratch);
 }
 
 /* An error e in (x - mean) inverse reaches dx as e dscale / rows, beside dy there;
@@ -162,7 +203,7 @@ stint_value sti_op_add_error_gain(stint_graph *g, const sti_node *of, int operan
     stint_value in[6] = {of->in[operand], of->in[1 - (operand & 1)],
                          pack->in[1],     pack->out[1],
                          factor,          STI_NO_INPUT};
-    if (of->op == &sti_op_conv2d_grad_w) {
+    if (sti_op_is_conv2d_grad_w(of->op)) {
         const sti_conv2d_grad_attr *window = of->attr;
         attr.kind = GAIN_CONV;
         attr.stride = window->stride;
@@ -170,7 +211,7 @@ stint_value sti_op_add_error_gain(stint_graph *g, const sti_node *of, int operan
         attr.groups = window->groups;
         attr.height = window->height;
         attr.width = window->width;
-    } else if (of->op == &sti_op_matmul) {
+    } else if (sti_op_is_matmul(of->op)) {
         attr.kind = GAIN_DENSE;
     } else {
         attr.kind = GAIN_NORM;

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "base/fail.h"
-#include "op/op.h"
+#include "op/op_bf16.h"
 #include "op/op_norm_slots.h"
 #include "pass/pack_priv.h"
 
@@ -41,13 +41,13 @@ const sti_output *sti_pack_gradient_of(const packer *p, stint_value value)
 /* How a node of the backward half uses its input k. */
 reader_kind sti_pack_kind_of(const packer *p, const sti_node *node, int32_t k)
 {
-    if (node->op == &sti_op_conv2d_grad_w && k == 0 &&
+    if (sti_op_is_conv2d_grad_w(node->op) && k == 0 &&
         sti_pack_gradient_of(p, node->out[0]))
         return READER_WEIGHT;
-    if (node->op == &sti_op_batch_norm_grad && k == GRAD_X)
+    if (sti_op_is_batch_norm_grad(node->op) && k == GRAD_X)
         return READER_NORM;
-    if (node->op == &sti_op_matmul) {
-        const sti_matmul_attr *attr = node->attr;
+    if (sti_op_is_matmul(node->op)) {
+        const sti_matmul_attr *attr = node->attr; /* begins with it */
         if (attr->trans_a && !attr->trans_b &&
             row_of(p, node->in[0])->shape.rank == 2 &&
             content_of(p, node->in[0]) != content_of(p, node->in[1]) &&
@@ -117,7 +117,8 @@ static bool can_pack(const packer *p, stint_value value)
     const usage *use = &p->use[value];
     bool forward =
         row->role == STI_ROLE_INPUT || (row->producer && !row->producer->backward);
-    return p->content[value] == value && forward && row->shape.dtype == STINT_F32 &&
+    return p->content[value] == value && forward &&
+           (row->shape.dtype == STINT_F32 || row->shape.dtype == STINT_BF16) &&
            !use->leaves && use->last_forward >= 0 && use->first_backward >= 0 &&
            use->other == 0 && stint_shape_count(&row->shape) >= LEAST_ELEMENTS;
 }
@@ -131,7 +132,7 @@ bool sti_pack_only_weights(const packer *p, stint_value value)
 const sti_node *sti_pack_norm_of(const packer *p, const sti_node *grad)
 {
     const sti_node *norm = row_of(p, grad->in[GRAD_MEAN])->producer;
-    return norm && norm->op == &sti_op_batch_norm && norm->in[X] == grad->in[GRAD_X]
+    return norm && sti_op_is_batch_norm(norm->op) && norm->in[X] == grad->in[GRAD_X]
                ? norm
                : NULL;
 }
@@ -161,11 +162,14 @@ stint_value sti_pack_also_of(const packer *p, const sti_node *norm)
     return !sti_pack_has_residual(norm) && can_be_made(p, y) ? y : -1;
 }
 
-/* The sum that it can be made with. */
+/* The sum that it can be made with: in float32, as its residual is. */
 stint_value sti_pack_sum_of(const packer *p, const sti_node *norm)
 {
     stint_value y = norm->out[Y];
-    return sti_pack_has_residual(norm) && can_be_made(p, y) ? y : -1;
+    return norm->op == &sti_op_batch_norm && sti_pack_has_residual(norm) &&
+                   can_be_made(p, y)
+               ? y
+               : -1;
 }
 
 /* Sign bits that are there anyway: of the ReLU in the node that made the value. */
@@ -175,13 +179,13 @@ stint_value sti_pack_bits_of(const packer *p, stint_value value)
     int out = -1;
     if (!node)
         return STI_NO_INPUT;
-    if (node->op == &sti_op_batch_norm)
+    if (sti_op_is_batch_norm(node->op))
         out = ((const sti_batch_norm_attr *)node->attr)->relu ? BITS : -1;
-    else if (node->op == &sti_op_conv2d)
+    else if (sti_op_is_conv2d(node->op))
         out = ((const sti_conv2d_attr *)node->attr)->relu ? 1 : -1;
-    else if (node->op == &sti_op_matmul)
+    else if (sti_op_is_matmul(node->op))
         out = ((const sti_matmul_attr *)node->attr)->relu ? 1 : -1;
-    else if (node->op == &sti_op_relu)
+    else if (node->op == &sti_op_relu || node->op == &sti_op_relu_bf16)
         out = 1;
     if (out < 0 || p->use[node->out[out]].first_backward < 0)
         return STI_NO_INPUT;
@@ -239,7 +243,7 @@ static void fill_candidate(const packer *p, stint_value value, sti_pack_candidat
 static bool is_covered(const packer *p, stint_value value)
 {
     const sti_node *node = row_of(p, value)->producer;
-    return node && node->op == &sti_op_batch_norm &&
+    return node && sti_op_is_batch_norm(node->op) &&
            sti_pack_is_norm_input(p, node->in[X]) && sti_pack_also_of(p, node) == value;
 }
 

@@ -4,7 +4,7 @@
  * from the block of what it adds, which is unpacked in any case. */
 #include <string.h>
 
-#include "op/op.h"
+#include "op/op_bf16.h"
 #include "plan/budget.h"
 #include "plan/plan_priv.h"
 
@@ -65,7 +65,7 @@ static bool is_made(const chooser *c, stint_value residual)
         return true;
     /* The block of a batch-norm without a residual of its own gives it. */
     for (int i = 0; i < c->count && node; i++)
-        if (node->op == &sti_op_batch_norm && c->list[i].value == node->in[0])
+        if (sti_op_is_batch_norm(node->op) && c->list[i].value == node->in[0])
             return c->list[i].sum < 0 && c->form[node->in[0]] == STI_FORM_PACK;
     return false;
 }
@@ -99,7 +99,7 @@ static stint_status choose_sums(chooser *c)
     stint_status status = sti_budget_height(c->graph, c->budget, c->form, &c->height);
     for (int32_t n = 0; n < sti_graph_node_count(c->graph); n++) {
         const sti_node *node = sti_graph_node(c->graph, n);
-        for (int i = 0; i < c->count && node->op == &sti_op_batch_norm; i++)
+        for (int i = 0; i < c->count && sti_op_is_batch_norm(node->op); i++)
             if (c->list[i].value == node->in[0] && can_be_sum(c, &c->list[i]) &&
                 status == STINT_OK)
                 status = try_sum(c, &c->list[i]);

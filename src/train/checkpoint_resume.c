@@ -343,8 +343,6 @@ static stint_status try_file(sti_saver *s, const char *path, sti_position *posit
         if (other == STINT_OK)
             other = check_images(s, f);
         if (other == STINT_OK)
-            other = check_residuals(s, f);
-        if (other == STINT_OK)
             other = check_models(s, f);
         if (other == STINT_OK)
             other = check_frozen(s, f);
@@ -356,8 +354,15 @@ static stint_status try_file(sti_saver *s, const char *path, sti_position *posit
     }
     if (st == STINT_OK)
         st = adopt_packs(s, f);
-    if (st == STINT_OK)
+    /* Where results lie, and so how many numbers are owed, the packs decide. */
+    if (st == STINT_OK) {
+        const stint_status other = check_residuals(s, f);
+        if (other != STINT_OK) {
+            sti_tensor_file_close(f);
+            return other;
+        }
         st = read_tensors(s, f);
+    }
     sti_tensor_file_close(f);
     if (st == STINT_E_MEMORY || st == STINT_E_BUDGET)
         return st;

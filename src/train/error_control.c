@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/fail.h"
-#include "op/op.h"
+#include "op/op_bf16.h"
 #include "train/error_section.h"
 #include "train/moments.h"
 #include "train/optimizer_section.h"
@@ -111,11 +111,12 @@ static size_t bytes_of(const stint_graph *graph, stint_value value)
 /* Signs that a block needs; those of a batch-norm count for its input's block alone. */
 static size_t bits_beside(const stint_graph *graph, const sti_node *pack)
 {
-    enum { PACK_X = 0, PACK_BITS = 4 };
+    enum { PACK_BITS = 4 };
     const sti_pack_attr *attr = pack->attr;
-    const sti_node *maker = sti_graph_value(graph, pack->in[PACK_X])->producer;
+    const sti_node *maker =
+        sti_graph_value(graph, sti_held_value(graph, pack))->producer;
     if (pack->in[PACK_BITS] < 0 ||
-        (!attr->norm && maker && maker->op == &sti_op_batch_norm))
+        (!attr->norm && maker && sti_op_is_batch_norm(maker->op)))
         return 0;
     return bytes_of(graph, pack->in[PACK_BITS]);
 }
@@ -145,7 +146,7 @@ static void find_rows(sti_error_control *c)
             sti_error_row *row = &c->rows[attr->row];
             row->name = node->scope;
             row->bits_bytes = bits_beside(graph, node);
-            row->choice = sti_held_choice(node);
+            row->choice = sti_held_choice(graph, node);
         }
         if (node->op != &sti_op_unpack)
             continue;
@@ -154,6 +155,9 @@ static void find_rows(sti_error_control *c)
             if (is_saved(c, node->out[k]))
                 c->rows[attr->row].plain_bytes += bytes_of(graph, node->out[k]);
     }
+    for (int i = 0; i < c->count; i++) /* unpacked wide, kept so otherwise */
+        if (sti_graph_value(graph, c->rows[i].choice.value)->shape.dtype == STINT_BF16)
+            c->rows[i].plain_bytes /= 2;
 }
 
 stint_status sti_error_control_create(const sti_network *network,

@@ -43,7 +43,7 @@ typedef struct sti_error_row {
     const char *name; /* of the layer, in the graph's memory */
     sti_pack_choice choice;
     stint_value stats;
-    size_t plain_bytes; /* of what the block stands for, as f32 */
+    size_t plain_bytes; /* of what the block stands for, as it was */
     size_t bits_bytes;  /* of a ReLU's signs, kept beside this block */
     double limit;       /* the bound allowed; 0 before the first collection */
     sti_error_reader readers[STI_ERROR_READERS];

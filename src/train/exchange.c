@@ -142,38 +142,60 @@ void sti_exchange_check_hosts(const sti_exchange_desc *desc, const sti_comm *com
     }
 }
 
-stint_status sti_exchange_create(const sti_exchange_desc *desc, sti_comm *comm,
-                                 const sti_network *network, sti_exchange **out)
+/* All that follows from where the results of a network lie. */
+static stint_status place(sti_exchange *e, const sti_network *network)
 {
-    sti_arena *arena = sti_arena_create("net.layers");
-    sti_exchange *e = sti_alloc(sizeof *e, "net.exchange");
-    stint_status st = arena && e ? STINT_OK : STINT_E_MEMORY;
-    const int ranks = sti_comm_size(comm);
-    if (sti_comm_rank(comm) == 0)
-        sti_exchange_check_hosts(desc, comm);
+    sti_comm *comm = e->comm;
+    const bool keeps = sti_comm_rank(comm) == 0; /* what a checkpoint holds */
+    e->arena = sti_arena_create("net.layers");
+    stint_status st = e->arena ? STINT_OK : STINT_E_MEMORY;
+    e->total = (int64_t)(network->plan->region_bytes[STI_REGION_RESULT] / 4);
+    if (st == STINT_OK)
+        st = sti_exchange_list_layers(network, e->arena, &e->layer, &e->layers);
     if (st == STINT_OK) {
-        *e = (sti_exchange){.desc = *desc, .comm = comm};
-        e->total = (int64_t)(network->plan->region_bytes[STI_REGION_RESULT] / 4);
-        st = sti_exchange_list_layers(network, arena, &e->layer, &e->layers);
-    }
-    if (st == STINT_OK) {
-        e->state_count = (desc->allreduce.feedback ? ranks * e->total : 0) + e->layers;
+        e->state_count =
+            (e->desc.allreduce.feedback ? sti_comm_size(comm) * e->total : 0) +
+            e->layers;
         e->bits = sti_alloc_array(e->layers, sizeof *e->bits, "net.exchange");
-        if (sti_comm_rank(comm) == 0)
+        if (keeps)
             e->state = sti_alloc_array(e->state_count, sizeof(float), "net.exchange");
-        if (!e->bits || (sti_comm_rank(comm) == 0 && !e->state))
+        if (!e->bits || (keeps && !e->state))
             st = STINT_E_MEMORY;
     }
     st = sti_comm_agree(comm, st);
-    if (st == STINT_OK)
-        st = sti_compressed_allreduce_create(comm, &desc->allreduce, e->layer,
-                                             e->layers, e->total, &e->allreduce);
+    return st == STINT_OK
+               ? sti_compressed_allreduce_create(comm, &e->desc.allreduce, e->layer,
+                                                 e->layers, e->total, &e->allreduce)
+               : st;
+}
+
+static void unplace(sti_exchange *e)
+{
+    sti_compressed_allreduce_destroy(e->allreduce);
+    sti_arena_destroy(e->arena);
+    sti_free(e->state);
+    sti_free(e->bits);
+    e->allreduce = NULL;
+    e->arena = NULL;
+    e->state = NULL;
+    e->bits = NULL;
+}
+
+stint_status sti_exchange_create(const sti_exchange_desc *desc, sti_comm *comm,
+                                 const sti_network *network, sti_exchange **out)
+{
+    sti_exchange *e = sti_alloc(sizeof *e, "net.exchange");
+    if (sti_comm_rank(comm) == 0)
+        sti_exchange_check_hosts(desc, comm);
+    stint_status st = sti_comm_agree(comm, e ? STINT_OK : STINT_E_MEMORY);
+    if (st == STINT_OK) {
+        *e = (sti_exchange){.desc = *desc, .comm = comm};
+        st = place(e, network);
+    }
     if (st != STINT_OK) {
         sti_exchange_destroy(e);
-        sti_arena_destroy(arena);
         return st;
     }
-    e->arena = arena;
     *out = e;
     return STINT_OK;
 }
@@ -182,33 +204,119 @@ void sti_exchange_destroy(sti_exchange *e)
 {
     if (!e)
         return;
-    sti_compressed_allreduce_destroy(e->allreduce);
-    sti_arena_destroy(e->arena);
-    sti_free(e->state);
-    sti_free(e->bits);
+    unplace(e);
     sti_free(e);
 }
 
-stint_status sti_exchange_fits(const sti_exchange *e, const sti_network *network)
+void sti_exchange_hold(sti_exchange *e, bool held)
+{
+    sti_compressed_hold_residual(e->allreduce, held);
+}
+
+/* ---- another network ---- */
+
+static stint_status lies_as(const sti_exchange *e, const sti_network *network,
+                            bool *same)
 {
     sti_arena *arena = sti_arena_create("net.layers");
     sti_compressed_layer *other;
     int count = 0;
     stint_status st = arena ? sti_exchange_list_layers(network, arena, &other, &count)
                             : STINT_E_MEMORY;
-    bool same =
-        st == STINT_OK && count == e->layers &&
-        e->total == (int64_t)(network->plan->region_bytes[STI_REGION_RESULT] / 4);
-    for (int l = 0; same && l < count; l++)
-        same =
+    *same = st == STINT_OK && count == e->layers &&
+            e->total == (int64_t)(network->plan->region_bytes[STI_REGION_RESULT] / 4);
+    for (int l = 0; *same && l < count; l++)
+        *same =
             e->layer[l].first == other[l].first && e->layer[l].count == other[l].count;
     sti_arena_destroy(arena);
+    return st;
+}
+
+/* A gradient and what is known of it. */
+typedef struct moved_layer {
+    char name[128];
+    int64_t at, count; /* of its values in `owed` */
+    int bits;
+} moved_layer;
+
+/* Bits and residuals, while there is no sum. */
+typedef struct moved {
+    moved_layer *layer; /* [layers] */
+    int layers;
+    float *owed; /* NULL: nothing ever is */
+} moved;
+
+static void moved_fini(moved *m)
+{
+    sti_free(m->layer);
+    sti_free(m->owed);
+}
+
+static stint_status take_out(const sti_exchange *e, moved *m)
+{
+    const float *residual = sti_compressed_residual(e->allreduce);
+    int64_t at = 0;
+    *m = (moved){.layers = e->layers};
+    m->layer = sti_alloc_array((int64_t)e->layers + 1, sizeof *m->layer, "net.moved");
+    if (residual)
+        m->owed = sti_alloc_array(e->total, sizeof *m->owed, "net.moved");
+    if (!m->layer || (residual && !m->owed))
+        return STINT_E_MEMORY;
+    for (int l = 0; l < e->layers; l++) {
+        const sti_compressed_layer *layer = &e->layer[l];
+        moved_layer *to = &m->layer[l];
+        *to = (moved_layer){.at = at,
+                            .count = layer->dims > 0 ? layer->count : 0,
+                            .bits = sti_compressed_bits(e->allreduce, l)};
+        snprintf(to->name, sizeof to->name, "%s", layer->name);
+        if (residual)
+            memcpy(m->owed + at, residual + layer->first,
+                   (size_t)to->count * sizeof *residual);
+        at += to->count;
+    }
+    return STINT_OK;
+}
+
+static const moved_layer *find_moved(const moved *m, const sti_compressed_layer *layer)
+{
+    for (int l = 0; l < m->layers && layer->dims > 0; l++)
+        if (m->layer[l].count == layer->count &&
+            strncmp(m->layer[l].name, layer->name, sizeof m->layer[l].name - 1) == 0)
+            return &m->layer[l];
+    return NULL;
+}
+
+/* Layers that were not there before, sums of packed blocks, go as they are. */
+static stint_status put_in(sti_exchange *e, const moved *m)
+{
+    float *residual = sti_compressed_residual(e->allreduce);
+    for (int l = 0; l < e->layers; l++) {
+        const moved_layer *from = find_moved(m, &e->layer[l]);
+        e->bits[l] = from ? from->bits : sti_compressed_bits(e->allreduce, l);
+        if (from && residual)
+            memcpy(residual + e->layer[l].first, m->owed + from->at,
+                   (size_t)from->count * sizeof *residual);
+    }
+    return sti_compressed_set_bits(e->allreduce, e->bits);
+}
+
+stint_status sti_exchange_move(sti_exchange *e, const sti_network *network)
+{
+    moved m = {.layer = NULL};
+    bool same = false;
+    stint_status st = sti_comm_agree(e->comm, lies_as(e, network, &same));
     if (st != STINT_OK || same)
         return st;
-    return sti_fail(
-        STINT_E_UNSUPPORTED,
-        "net: a compressed sum cannot go on while the results of a step move; "
-        "pack nothing (error.tau = 0), or sum exactly (net.bits = 32)");
+    sti_comm_set_context(e->comm, "the move of what compressed sums owe", 0);
+    st = sti_comm_agree(e->comm, take_out(e, &m));
+    if (st == STINT_OK) {
+        unplace(e);
+        st = place(e, network);
+    }
+    if (st == STINT_OK)
+        st = put_in(e, &m);
+    moved_fini(&m);
+    return st;
 }
 
 /* ---- steps ---- */

@@ -49,10 +49,13 @@ stint_status sti_exchange_create(const sti_exchange_desc *desc, sti_comm *comm,
                                  const sti_network *network, sti_exchange **out);
 void sti_exchange_destroy(sti_exchange *exchange); /* NULL is fine */
 
-/* Are the results of another network in the same places? STINT_E_UNSUPPORTED. */
-stint_status sti_exchange_fits(const sti_exchange *exchange,
-                               const sti_network *network);
+/* Go on with another network of the same gradients, whose results may lie in other
+ * places: bits and what is owed follow their layers. Collective. After a failure only
+ * destroying is left. */
+stint_status sti_exchange_move(sti_exchange *exchange, const sti_network *network);
 
+/* Is of the next sums no use made, so that nothing is owed for them? */
+void sti_exchange_hold(sti_exchange *exchange, bool held);
 /* This rank's RESULT block becomes the sum; step counts from 0; watermark: see
  * net/ready_watermark.h.
  */

@@ -18,11 +18,16 @@ typedef struct overlap_join {
     int into, from;
 } overlap_join;
 
+/* How far a lane's last run is with its packed blocks. */
+typedef enum lane_packed { NOT_PACKED, PACKED, OVERFLOWN } lane_packed;
+
 /* How far a lane's last shard is; each on a cache line of its own. */
 typedef struct overlap_lane {
     sti_overlap_thread *overlap_thread;
     _Atomic int64_t final_from; /* in floats */
-    char pad[48];
+    _Atomic int packed;         /* a lane_packed */
+    int index;
+    char pad[40];
 } overlap_lane;
 
 struct sti_overlap_thread {
@@ -30,6 +35,7 @@ struct sti_overlap_thread {
     int64_t count; /* floats of a block */
     sti_final_point *points;
     int point_count;
+    int packed_point; /* of them: not of a result, but of packed blocks; -1: none */
     overlap_lane *lanes;
     overlap_join *joins; /* that are still to be made when the last shards run */
     int join_count;
@@ -42,6 +48,7 @@ struct sti_overlap_thread {
     pthread_mutex_t lock;
     pthread_cond_t changed;
     bool leaving, at_work; /* under the lock */
+    bool trial;
     int64_t step;
     stint_status status;
     char failure[COURIER_TEXT];
@@ -136,11 +143,44 @@ static void tell(void *user, const sti_final_point *point)
 {
     overlap_lane *lane = user;
     sti_overlap_thread *c = lane->overlap_thread;
-    atomic_store(&lane->final_from, (int64_t)(point->from / sizeof(float)));
+    if (c->packed_point >= 0 && point == &c->points[c->packed_point])
+        atomic_store(&lane->packed,
+                     c->desc.overflows(c->desc.overflows_user, lane->index) ? OVERFLOWN
+                                                                            : PACKED);
+    else
+        atomic_store(&lane->final_from, (int64_t)(point->from / sizeof(float)));
     sti_comm_wake(c->desc.comm);
 }
 
 /* ---- the thread ---- */
+
+static bool all_packed(void *user)
+{
+    const sti_overlap_thread *c = user;
+    bool all = true;
+    for (int i = 0; i < c->desc.lanes; i++)
+        all = all && atomic_load(&c->lanes[i].packed) != NOT_PACKED;
+    return all;
+}
+
+/* Are the results of this step good for anything? Known to all ranks before the first
+ * byte of their sum is sent. */
+static stint_status look_at_packs(sti_overlap_thread *c)
+{
+    int64_t overflow = 0;
+    if (!c->desc.exchange)
+        return STINT_OK;
+    stint_status st = STINT_OK;
+    if (c->packed_point >= 0) {
+        st = sti_comm_wait_news(c->desc.comm, NULL, 0, all_packed, c);
+        for (int i = 0; i < c->desc.lanes; i++)
+            overflow |= atomic_load(&c->lanes[i].packed) == OVERFLOWN;
+        if (st == STINT_OK)
+            st = sti_comm_max(c->desc.comm, &overflow, 1);
+    }
+    sti_exchange_hold(c->desc.exchange, c->trial || overflow);
+    return st;
+}
 
 static stint_status carry(sti_overlap_thread *c)
 {
@@ -149,6 +189,9 @@ static stint_status carry(sti_overlap_thread *c)
         .final_from = final_from, .take = take, .user = c, .taken = c->count};
     for (int i = 0; i < c->block_count; i++)
         blocks[i] = block_of(c, c->blocks[i]);
+    const stint_status st = look_at_packs(c);
+    if (st != STINT_OK)
+        return st;
     return c->desc.exchange ? sti_exchange_run(c->desc.exchange, &sti_team_serial,
                                                &watermark, c->step, blocks[0])
                             : sti_tree_sum_run(c->desc.sum, &sti_team_serial,
@@ -193,6 +236,21 @@ static stint_status start_thread(sti_overlap_thread *c)
 
 /* ---- life ---- */
 
+/* Points of results, with that of packed blocks in its place among them. */
+static void list_points(sti_overlap_thread *c)
+{
+    int at;
+    c->packed_point = -1;
+    c->point_count = sti_plan_final_points(c->desc.plan, c->points);
+    if (!c->desc.exchange || c->desc.packed_node < 0)
+        return;
+    for (at = c->point_count++; at > 0 && c->points[at - 1].node > c->desc.packed_node;
+         at--)
+        c->points[at] = c->points[at - 1];
+    c->points[at] = (sti_final_point){.node = c->desc.packed_node};
+    c->packed_point = at;
+}
+
 size_t sti_overlap_thread_bytes(void)
 {
     return sizeof(sti_overlap_thread) + ((size_t)48 << 10);
@@ -209,14 +267,16 @@ stint_status sti_overlap_thread_create(const sti_overlap_thread_desc *desc,
     c->count = (int64_t)(desc->block_bytes / sizeof(float));
     pthread_mutex_init(&c->lock, NULL);
     pthread_cond_init(&c->changed, NULL);
-    c->points = sti_alloc_array(outputs, sizeof *c->points, "overlap thread");
+    c->points = sti_alloc_array(outputs + 1, sizeof *c->points, "overlap thread");
     c->lanes = sti_alloc_array(desc->lanes, sizeof *c->lanes, "overlap thread");
     c->spares = sti_alloc_array(desc->lanes, sizeof *c->spares, "overlap thread");
     stint_status st = c->points && c->lanes && c->spares ? STINT_OK : STINT_E_MEMORY;
     if (st == STINT_OK) {
-        c->point_count = sti_plan_final_points(desc->plan, c->points);
-        for (int i = 0; i < desc->lanes; i++)
+        list_points(c);
+        for (int i = 0; i < desc->lanes; i++) {
             c->lanes[i].overlap_thread = c;
+            c->lanes[i].index = i;
+        }
         list_joins(c);
         c->joins = sti_alloc_array(c->join_count, sizeof *c->joins, "overlap thread");
         st = c->joins ? STINT_OK : STINT_E_MEMORY;
@@ -255,13 +315,17 @@ void sti_overlap_thread_destroy(sti_overlap_thread *c)
 
 /* ---- a step ---- */
 
-void sti_overlap_thread_begin(sti_overlap_thread *c, int64_t step, bool accumulated)
+void sti_overlap_thread_begin(sti_overlap_thread *c, int64_t step, bool accumulated,
+                              bool trial)
 {
-    for (int i = 0; i < c->desc.lanes; i++)
+    for (int i = 0; i < c->desc.lanes; i++) {
         atomic_store(&c->lanes[i].final_from, c->count);
+        atomic_store(&c->lanes[i].packed, NOT_PACKED);
+    }
     pthread_mutex_lock(&c->lock);
     c->step = step;
     c->accumulated = accumulated;
+    c->trial = trial;
     c->at_work = true;
     pthread_cond_broadcast(&c->changed);
     pthread_mutex_unlock(&c->lock);

@@ -27,6 +27,11 @@ typedef struct sti_overlap_thread_desc {
     size_t block_bytes;
     const int *first_slot; /* [lanes]: of a lane's blocks */
     int first_spare;       /* the slot of lane 0's spare block; others follow */
+    int32_t packed_node;   /* with an exchange: after which a run has packed all its
+                              blocks; -1: it packs none */
+    /* Was one of them, or of the lane's runs before, too small? */
+    bool (*overflows)(void *user, int lane);
+    void *overflows_user;
 } sti_overlap_thread_desc;
 
 /* Borrows all; first_slot is read here only. */
@@ -38,9 +43,11 @@ size_t sti_overlap_thread_bytes(void);
 
 /* A step begins; the communicator is the overlap thread's until the end. accumulated:
  * the last run of a lane leaves its results in the lane's spare block, and they are to
- * be added to its last shard's. */
+ * be added to its last shard's. trial: no use is made of the sum, so that an exchange
+ * owes nothing for it, as for a step in which a packed block is too small on any rank;
+ * whether one is, ranks agree on as soon as their last runs have packed. */
 void sti_overlap_thread_begin(sti_overlap_thread *overlap_thread, int64_t step,
-                              bool accumulated);
+                              bool accumulated, bool trial);
 /* The next run of this lane's graph is of its last shard (of its last micro-batch), and
  * tells the overlap thread. Its block is not to be joined. */
 void sti_overlap_thread_last_shard(sti_overlap_thread *overlap_thread, int lane,

@@ -289,6 +289,8 @@ stint_status sti_run_begin(sti_run *run)
     st = sti_run_agree(run, st);
     if (st == STINT_OK)
         st = sti_run_share_start(run);
+    if (st == STINT_OK)
+        st = sti_run_share_bounds(run);
     if (st == STINT_OK && run->job.course.open) {
         sti_noise_resume(run->recipe, &run->position, &run->job.course);
         run->job.steps = run->job.course.steps;

@@ -191,7 +191,7 @@ stint_status sti_run_follow_adoptions(sti_run *run)
 stint_status sti_run_share_bounds(sti_run *run)
 {
     const int count = sti_error_control_count(run->control);
-    if (count == 0)
+    if (!run->comm || count == 0)
         return STINT_OK;
     float *state =
         sti_alloc_array((int64_t)count * STI_ERROR_STATE, sizeof *state, "packs");
@@ -269,6 +269,7 @@ static stint_status run_once(sti_run *run, sti_step_batch *batch, bool collect,
     *done = false;
     if (run->control)
         batch->bounds = sti_error_control_bounds(run->control, collect || trial);
+    batch->trial = trial;
     stint_status st = sti_step_engine_run(run->engine, batch, result);
     if (st == STINT_OK && run->control)
         sti_error_control_set_shards(run->control, run->engine->runs);

@@ -333,8 +333,6 @@ stint_status sti_run_share_start(sti_run *run)
     stint_status st = sti_comm_broadcast(run->comm, 0, &run->norm, sizeof run->norm);
     if (st == STINT_OK)
         st = share_blocks(run);
-    if (st == STINT_OK)
-        st = sti_run_share_bounds(run);
     return st == STINT_OK && run->engine->exchange
                ? sti_exchange_load(run->engine->exchange)
                : st;

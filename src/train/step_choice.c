@@ -223,10 +223,13 @@ static int by_time(const void *pa, const void *pb)
     return (a->lanes < b->lanes) - (a->lanes > b->lanes);
 }
 
-/* May packing with errors be among the options? */
+/* May packing with errors be among the options? Of a network in bfloat16 only where it
+ * is asked for by name. */
 static bool may_pack(const chooser *c)
 {
-    return sti_error_section_of(c->setup->inputs->recipe)->tau > 0 && !c->hints.exact;
+    const sti_error_values *error = sti_error_section_of(c->setup->inputs->recipe);
+    return error->tau > 0 && !c->hints.exact &&
+           (error->pack == STI_PACK_ALL || !c->setup->inputs->network.bf16);
 }
 
 static stint_status list_ways(chooser *c)

@@ -199,6 +199,11 @@ static stint_status create_overlap_thread(sti_step_engine *engine)
 {
     const sti_step_engine_desc *desc = &engine->desc;
     int *first_slot;
+    stint_status st = STINT_OK;
+    if (engine->exchange)
+        st = sti_pack_watch_init(desc->train, &engine->watch);
+    if (st != STINT_OK)
+        return st;
     if (!desc->net.overlap || (!engine->sum && !engine->exchange))
         return STINT_OK;
     first_slot = sti_alloc_array(desc->lanes, sizeof *first_slot, "overlap thread");
@@ -206,7 +211,7 @@ static stint_status create_overlap_thread(sti_step_engine *engine)
         return STINT_E_MEMORY;
     for (int i = 0; i < desc->lanes; i++)
         first_slot[i] = engine->lanes[i].first_slot;
-    const stint_status st = sti_overlap_thread_create(
+    st = sti_overlap_thread_create(
         &(sti_overlap_thread_desc){.comm = desc->comm,
                                    .sum = engine->sum,
                                    .exchange = engine->exchange,
@@ -216,6 +221,9 @@ static stint_status create_overlap_thread(sti_step_engine *engine)
                                    .results = engine->results,
                                    .block_bytes = engine->sizes.results,
                                    .first_slot = first_slot,
+                                   .packed_node = engine->watch.last_node,
+                                   .overflows = sti_step_lane_overflows,
+                                   .overflows_user = engine,
                                    .first_spare =
                                        engine->sizes.slots - engine->sizes.spares},
         &engine->overlap_thread);
@@ -250,6 +258,7 @@ static void destroy_lanes(sti_step_engine *engine)
 {
     const int lanes = engine->desc.lanes;
     sti_overlap_thread_destroy(engine->overlap_thread);
+    sti_pack_watch_fini(&engine->watch);
     sti_infer_lanes_fini(&engine->eval);
     sti_lane_decoders_destroy(engine->train_decoders, lanes);
     sti_lane_decoders_destroy(engine->test_decoders, lanes);
@@ -284,7 +293,7 @@ stint_status sti_step_engine_rebuild(sti_step_engine *engine,
         return sti_fail(STINT_E_BUG,
                         "step engine: the new networks have other parameters");
     stint_status st = engine->exchange && desc->train
-                          ? sti_exchange_fits(engine->exchange, desc->train)
+                          ? sti_exchange_move(engine->exchange, desc->train)
                           : STINT_OK;
     if (st == STINT_OK)
         st = create_lanes(engine);

@@ -26,6 +26,7 @@
 #include "train/mixup.h"
 #include "train/optimizer_section.h"
 #include "train/overlap_thread.h"
+#include "train/pack_watch.h"
 #include "train/profile.h"
 
 /* Images and labels of a micro-batch, by its number in the batch, from somewhere else
@@ -90,6 +91,8 @@ typedef struct sti_lane {
     int first_slot;
     int64_t done_ns;        /* with a profile: when its part of a step was done */
     sti_lane_status status; /* of its part of the last step */
+    const char *block;      /* that its last run was to leave results in */
+    bool overflow;          /* in a run of this step: for a compressed sum */
 } sti_lane;
 
 typedef struct sti_step_engine {
@@ -98,6 +101,7 @@ typedef struct sti_step_engine {
     sti_shard_range local;  /* the shards of this rank */
     sti_tree_sum *sum;      /* over the ranks; NULL: there are no others, or ... */
     sti_exchange *exchange; /* where it is compressed; else NULL */
+    sti_pack_watch watch;   /* with an exchange: of its packed blocks */
     sti_overlap_thread
         *overlap_thread; /* runs either beside the lanes; NULL: after them */
     sti_team team, lane_team;
@@ -146,7 +150,12 @@ typedef struct sti_step_batch {
     uint64_t seed;
     uint64_t noise; /* shuffles the order in which shards are summed; 0: their own */
     int64_t step;
+    bool trial; /* of which only bounds are taken: a compressed sum owes nothing */
 } sti_step_batch;
+
+/* Has a block of a lane (user: the engine) been too small in this step, up to the run
+ * that has just packed? Called by the lane. */
+bool sti_step_lane_overflows(void *user, int lane);
 
 /* Micro-batches of each of its shards. */
 int64_t sti_step_accumulate(const sti_step_engine *engine, const sti_step_batch *batch);

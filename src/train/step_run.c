@@ -184,9 +184,11 @@ static stint_status run_once(sti_step_engine *engine, int index, int64_t shard,
     if (st != STINT_OK)
         return st;
     clock_part(engine, index, STI_PROFILE_LOAD, &before);
-    sti_exec_set_region(lane->train, STI_REGION_RESULT,
-                        slot_of(engine, slot_of_run(engine, index, slot, r)));
+    char *block = (char *)slot_of(engine, slot_of_run(engine, index, slot, r));
+    sti_exec_set_region(lane->train, STI_REGION_RESULT, block);
+    lane->block = block;
     run_graph(engine, lane, index, &step);
+    lane->overflow = lane->overflow || sti_pack_watch_overflows(&engine->watch, block);
     return engine->desc.take
                ? engine->desc.take(engine->desc.load_user, step.shard, lane->train)
                : STINT_OK;
@@ -227,6 +229,7 @@ static stint_status run_shards(sti_step_engine *engine, sti_lane *lane, int inde
     sti_shard_range local = sti_shard_part(engine->local, engine->desc.lanes, index);
     adder add = {.engine = engine, .team = &engine->lane_team};
     lane->stack.depth = 0;
+    lane->overflow = false;
     for (int64_t s = local.first; s < local.first + local.count; s++) {
         const int slot = lane->first_slot + lane->stack.depth;
         const bool carried =
@@ -250,6 +253,13 @@ static void run_lane(void *arg, int64_t piece, int worker)
     const stint_status st = run_shards(engine, lane, (int)piece);
     lane->done_ns = clock_start(engine);
     sti_lane_keep(&lane->status, st);
+}
+
+bool sti_step_lane_overflows(void *user, int index)
+{
+    const sti_step_engine *engine = user;
+    const sti_lane *lane = &engine->lanes[index];
+    return lane->overflow || sti_pack_watch_overflows(&engine->watch, lane->block);
 }
 
 /* A team's loops inside a piece are serial, so a single lane is not made a piece. */
@@ -286,6 +296,21 @@ static stint_status join_ranks(sti_step_engine *engine, const sti_shard_stack *l
     return sti_tree_sum_run(engine->sum, &engine->team, NULL, blocks, left->depth);
 }
 
+/* When all lanes are done. */
+static stint_status exchange_now(sti_step_engine *engine, float *block)
+{
+    int64_t overflow = 0;
+    stint_status st = STINT_OK;
+    for (int i = 0; i < engine->desc.lanes; i++)
+        overflow |= engine->lanes[i].overflow;
+    if (engine->watch.count > 0)
+        st = sti_comm_max(engine->desc.comm, &overflow, 1);
+    sti_exchange_hold(engine->exchange, engine->batch->trial || overflow);
+    return st == STINT_OK ? sti_exchange_run(engine->exchange, &engine->team, NULL,
+                                             engine->batch->step, block)
+                          : st;
+}
+
 static stint_status join_lanes(sti_step_engine *engine, int *slot_out)
 {
     adder add = {.engine = engine, .team = &engine->team};
@@ -300,10 +325,8 @@ static stint_status join_lanes(sti_step_engine *engine, int *slot_out)
     if (engine->sum)
         return join_ranks(engine, &all);
     *slot_out = sti_shard_finish(&all, add_slots, &add);
-    return engine->exchange
-               ? sti_exchange_run(engine->exchange, &engine->team, NULL,
-                                  engine->batch->step, slot_of(engine, *slot_out))
-               : STINT_OK;
+    return engine->exchange ? exchange_now(engine, slot_of(engine, *slot_out))
+                            : STINT_OK;
 }
 
 /* Which shard is at which leaf of the tree: its own, unless noise is wanted. */
@@ -342,7 +365,8 @@ stint_status sti_step_engine_run(sti_step_engine *engine, const sti_step_batch *
                              batch->step + 1);
         sti_overlap_thread_begin(engine->overlap_thread, batch->step,
                                  engine->sizes.spares > 0 &&
-                                     sti_step_accumulate(engine, batch) > 1);
+                                     sti_step_accumulate(engine, batch) > 1,
+                                 batch->trial);
     }
     run_lanes(engine);
     if (engine->profile)

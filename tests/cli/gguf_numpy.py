@@ -85,7 +85,7 @@ def main():
 # ---- what is refused ----
 
 def kept(root, rng, lib):
-    """Weights that stay in blocks: the logits of weights that numpy rounds."""
+    """Weights that stay in few bits: the logits of weights that numpy rounds."""
     for family, kind in (("llama", "F32"), ("qwen2", "Q8_0"), ("gpt2", "F32")):
         config, tensors = model(family)
         path = os.path.join(root, "kept.gguf")
@@ -98,9 +98,14 @@ def kept(root, rng, lib):
             hf.check("%s, kept in %d bits" % (family, bits),
                      hf.stint_logits(lib, path, tokens, 40, bits),
                      hf.logits(config, other, tokens))
-        drawn = [stint("run", path, "--prompt-ids", "1,2,3", "--tokens", "9", "--weights", w,
-                       "-j", j, "-t", "0").stdout for w, j in (("q8", "1"), ("q8", "3"))]
-        assert drawn[0] == drawn[1]
+        other = {n: x if x.ndim == 1 or "wpe" in n else hf.rounded(x, "BF16")
+                 for n, x in values.items()}
+        hf.check("%s, kept in bfloat16" % family, hf.stint_logits(lib, path, tokens, 40, 16),
+                 hf.logits(config, other, tokens))
+        for w in ("bf16", "q8"):
+            drawn = [stint("run", path, "--prompt-ids", "1,2,3", "--tokens", "9", "--weights", w,
+                           "-j", j, "-t", "0").stdout for j in ("1", "3")]
+            assert drawn[0] == drawn[1]
 
 
 def bad(root, rng):

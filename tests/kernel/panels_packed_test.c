@@ -1,4 +1,4 @@
-/* Matrices in blocks of 8 and 4 bits: rounded as the formats round, packed alike by
+/* Matrices in blocks of 16, 8 and 4 bits: rounded as the formats round, packed alike by
  * rows and by columns, and products within rounding of a loop in double precision, with
  * one set of bits for any number of rows, threads and instruction set. */
 #include <math.h>
@@ -48,6 +48,7 @@ static void check_rounding(const sti_packed_panels *w, const float *m)
 {
     float *column = sti_alloc_array(w->k, sizeof *column, "test");
     const double steps = w->bits == 8 ? 127 : 8;
+    const double half_a_unit = 0x1p-8; /* of bfloat16, at most, of a number of 1 */
     for (int64_t j = 0; j < w->n; j++) {
         sti_packed_column(w, j, column);
         for (int64_t i = 0; i < w->k; i++) {
@@ -55,8 +56,12 @@ static void check_rounding(const sti_packed_panels *w, const float *m)
             for (int64_t o = i / 32 * 32; o < w->k && o < i / 32 * 32 + 32; o++)
                 most = fmax(most, fabs((double)m[o * w->n + j]));
             /* 4 bits reach to 7 of a step upwards only */
+            const double size = fabs((double)m[i * w->n + j]);
             const double bound =
-                most / steps * ((w->bits == 8 ? 0.5 : 1.0) + steps * 0x1p-11) + 1e-7;
+                w->bits == 16
+                    ? size * half_a_unit
+                    : most / steps * ((w->bits == 8 ? 0.5 : 1.0) + steps * 0x1p-11) +
+                          1e-7;
             assert_true(fabs((double)column[i] - (double)m[i * w->n + j]) <= bound);
         }
     }
@@ -127,7 +132,7 @@ static void test_products(void **state)
 {
     (void)state;
     for (int i = 0; i < CASES; i++)
-        for (int bits = 4; bits <= 8; bits += 4)
+        for (int bits = 4; bits <= 16; bits *= 2)
             check_case(&cases[i], bits);
 }
 
@@ -136,7 +141,7 @@ static void test_again(void **state)
 {
     enum { K = 64, N = 70 };
     (void)state;
-    for (int bits = 4; bits <= 8; bits += 4) {
+    for (int bits = 4; bits <= 16; bits *= 2) {
         float *m = numbers(K * N, 7, 2), *column = numbers(K, 0, 0);
         sti_packed_panels w = make(K, N, bits);
         sti_packed_pack_rows(&w, 0, K, m);

@@ -62,6 +62,30 @@ static void feedback_keeps_what_rounding_takes(void **state)
         fail_msg("with feedback %g, without %g", lost[1], lost[0]);
 }
 
+/* A step that is void, of which no use is made, owes nothing and pays nothing: those
+ * after it are as if it had not been. */
+static void void_steps_owe_nothing(void **state)
+{
+    (void)state;
+    enum { RANKS = 3 };
+    for (int kind = 0; kind < 3; kind++) {
+        float *last[2];
+        for (int unused = 0; unused < 2; unused++) {
+            job j = {
+                .desc = plain(2, STI_SCHEME_SCATTER), .steps = 5, .unused = unused};
+            j.desc.feedback = true;
+            j.desc.keep = kind == 1 ? 0.05 : 1;
+            j.later = kind == 2 ? 4 : 0; /* when layers lose feedback */
+            j.later_bits = 8;
+            run(&j, RANKS);
+            last[unused] = j.result;
+        }
+        assert_memory_equal(last[0], last[1], RANKS * TOTAL * sizeof **last);
+        free(last[0]);
+        free(last[1]);
+    }
+}
+
 /* ---- the largest only ---- */
 
 static int by_size(const void *a, const void *b)
@@ -135,6 +159,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(feedback_keeps_what_rounding_takes),
         cmocka_unit_test(what_is_owed_is_paid),
+        cmocka_unit_test(void_steps_owe_nothing),
         cmocka_unit_test(largest_only),
         cmocka_unit_test(largest_only_feeds_back),
     };

@@ -35,9 +35,10 @@ typedef struct job {
     bool alike, restless, slow; /* slow: values come bit by bit */
     int bits[LAYERS];           /* or 0: desc's */
     int later, later_bits;      /* from that step on, for all layers; or 0 */
-    float *result;              /* [ranks, TOTAL] of the last step */
-    double sum_of_errors;       /* of rank 0, over steps */
-    float *sums;                /* [TOTAL] of all results of rank 0, or NULL */
+    bool unused;   /* before each step a sum of other values, of which no use is made */
+    float *result; /* [ranks, TOTAL] of the last step */
+    double sum_of_errors; /* of rank 0, over steps */
+    float *sums;          /* [TOTAL] of all results of rank 0, or NULL */
     int64_t bytes[WORLD_MAX], wanted_bytes[WORLD_MAX], messages[WORLD_MAX],
         wanted_messages[WORLD_MAX];
 } job;
@@ -81,6 +82,18 @@ static inline void set_all_bits(world_rank *me, sti_compressed_allreduce *s, int
     RANK_CHECK(me, sti_compressed_set_bits(s, all) == STINT_OK);
 }
 
+static inline void run_unused(world_rank *me, sti_compressed_allreduce *s, int step)
+{
+    const job *j = me->user;
+    float *x = malloc(TOTAL * sizeof *x);
+    fill(j, sti_comm_rank(me->comm), step + 100, x);
+    sti_compressed_hold_residual(s, true);
+    RANK_CHECK(me, sti_compressed_allreduce_run(s, &sti_team_serial, NULL, step, x) ==
+                       STINT_OK);
+    sti_compressed_hold_residual(s, false);
+    free(x);
+}
+
 static inline void run_job(world_rank *me)
 {
     job *j = me->user;
@@ -98,6 +111,8 @@ static inline void run_job(world_rank *me)
             set_all_bits(me, s, j->later_bits);
         if (j->restless)
             usleep((useconds_t)((rank * 7 + step * 3) % size * 700));
+        if (j->unused)
+            run_unused(me, s, step);
         const sti_comm_counts before = sti_comm_count(me->comm);
         RANK_CHECK(me, (j->slow ? run_behind_watermark(me, s, step, x)
                                 : sti_compressed_allreduce_run(s, &team, NULL, step,

@@ -28,6 +28,14 @@ for model in resnet8 lenet5; do # batch-norm; dropout
     done
 done
 
+# Activations packed with errors.
+first=
+for n in 1 2 3 5 8; do
+    for threads in 1 2; do
+        same resnet8 $n $threads --set error.pack=all --set error.every=3 --error 1e-4
+    done
+done
+
 # What the JSON says of it, and that only rank 0 says anything.
 begin 3 net.ini --out said --json --set run.hash_every=4
 all_end 0

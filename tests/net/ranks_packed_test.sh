@@ -81,5 +81,7 @@ speaks 0 "which has the least, 300.0 MiB"
 "$STINT" plan net.ini --json --set error.pack=all --memory 300M --net-ranks 2 >out || fail "plan"
 json "j['fits'] and j['budget_bytes'] == 300 << 20"
 json "any(t['form'] == 'packed' for t in j['tensors'])"
+"$STINT" plan net.ini --set error.pack=all --memory 300M --net-ranks 2 >out || fail "plan in words"
+says out "Budget of each process 300.0 MiB: fits"
 
 finish

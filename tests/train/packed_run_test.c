@@ -241,12 +241,12 @@ static int add_gradient(gradient_error *list, int count, const json_t *gradient)
     return count;
 }
 
-/* Measured against predicted errors of the convolutions' weights, all of a run. */
-static void the_error_is_the_one_predicted(void **state)
+/* Measured over predicted errors of the convolutions' weights, all of a run. */
+static double error_ratio(const char *precision)
 {
-    (void)state;
     stint_recipe *r = recipe("check", "error.check", "true");
     assert_int_equal(stint_recipe_set(r, "error.every", "1"), STINT_OK);
+    assert_int_equal(stint_recipe_set(r, "train.precision", precision), STINT_OK);
     train(r, (stint_train_desc){.force = true}, STINT_OK);
     char line[65536];
     double measured = 0, predicted = 0;
@@ -272,9 +272,53 @@ static void the_error_is_the_one_predicted(void **state)
     }
     fclose(f);
     assert_true(predicted > 20);
-    double ratio = sqrt(measured / predicted);
-    if (!(ratio > 0.9 && ratio < 1.1))
-        fail_msg("measured over predicted: %.3f", ratio);
+    return sqrt(measured / predicted);
+}
+
+static void the_error_is_the_one_predicted(void **state)
+{
+    (void)state;
+    const double f32 = error_ratio("f32"), bf16 = error_ratio("bf16");
+    /* What is unpacked is rounded to bfloat16 again, which is not foretold. */
+    if (!(f32 > 0.9 && f32 < 1.1 && bf16 > 0.9 && bf16 < 1.3))
+        fail_msg("measured over predicted: %.3f, in bfloat16 %.3f", f32, bf16);
+}
+
+static int count_packed(const char *precision, size_t *held_bytes)
+{
+    stint_plan_result plan;
+    stint_recipe *r = recipe("plan", "train.precision", precision);
+    int packed = 0;
+    assert_int_equal(stint_plan(r, NULL, &plan), STINT_OK);
+    *held_bytes = 0;
+    for (int i = 0; i < plan.tensor_count; i++) {
+        packed += plan.tensors[i].form == STINT_PLAN_PACKED;
+        *held_bytes += plan.tensors[i].held_bytes;
+    }
+    stint_plan_fini(&plan);
+    stint_recipe_destroy(r);
+    return packed;
+}
+
+/* The same with activations in bfloat16: packed where it is asked for by name, and not
+ * by a budget, whose runs keep their bits. */
+static void bfloat16_is_packed(void **state)
+{
+    (void)state;
+    size_t f32 = 0, bf16 = 0;
+    assert_true(count_packed("bf16", &bf16) > 5 && count_packed("f32", &f32) > 5);
+    assert_true(bf16 < 2 * f32); /* sums are not made from blocks */
+    char *one = sha_of("half", "train.precision", "bf16");
+    stint_recipe *r = recipe("more", "train.precision", "bf16");
+    assert_int_equal(stint_recipe_set(r, "run.threads", "3"), STINT_OK);
+    assert_int_equal(stint_recipe_set(r, "run.lanes", "3"), STINT_OK);
+    stint_train_result more = train(r, (stint_train_desc){.force = true}, STINT_OK);
+    assert_string_equal(more.weights_sha256, one);
+    r = recipe("exact", "train.precision", "bf16");
+    assert_int_equal(stint_recipe_set(r, "error.tau", "0"), STINT_OK);
+    more = train(r, (stint_train_desc){.force = true}, STINT_OK);
+    assert_string_not_equal(more.weights_sha256, one);
+    free(one);
 }
 
 /* ---- without the loop ---- */
@@ -455,6 +499,7 @@ int main(void)
         cmocka_unit_test(blocks_grow_within_the_run),
         cmocka_unit_test(growth_gives_way_to_another_plan),
         cmocka_unit_test(the_error_is_the_one_predicted),
+        cmocka_unit_test(bfloat16_is_packed),
         cmocka_unit_test(bounds_follow_the_loss),
         cmocka_unit_test(the_bound_is_the_formula),
         cmocka_unit_test(memory_is_saved),

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "kernel/lane/bf16.h"
 #include "kernel/lane/dispatch.h"
 
 enum { COLUMNS = STI_PANEL_COLUMNS, BLOCK = STI_PACKED_BLOCK, ROWS = STI_PACKED_ROWS };
@@ -67,11 +68,18 @@ static void pack4(const float *x, int64_t ld, int count, uint8_t *block, int j)
     }
 }
 
+static void pack16(const float *x, int64_t ld, int count, uint8_t *block, int j)
+{
+    sti_bf16 *q = (sti_bf16 *)(void *)block;
+    for (int i = 0; i < BLOCK; i++)
+        q[i * COLUMNS + j] = sti_bf16_from_f32(i < count ? x[i * ld] : 0.0f);
+}
+
 static void pack(const sti_packed_panels *w, const float *x, int64_t ld, int64_t count,
                  uint8_t *block, int64_t j)
 {
-    (w->bits == 8 ? pack8 : pack4)(x, ld, (int)(count < BLOCK ? count : BLOCK), block,
-                                   (int)j);
+    const int here = (int)(count < BLOCK ? count : BLOCK);
+    (w->bits == 16 ? pack16 : w->bits == 8 ? pack8 : pack4)(x, ld, here, block, (int)j);
 }
 
 void sti_packed_pack_rows(const sti_packed_panels *w, int64_t first, int64_t rows,
@@ -99,9 +107,20 @@ void sti_packed_pack_columns(const sti_packed_panels *w, int64_t first, int64_t 
                  block_of(w, (first + j) / COLUMNS, b), j % COLUMNS);
 }
 
+static float wide_at(const sti_packed_panels *w, int64_t i, int64_t j)
+{
+    const sti_bf16 *q =
+        (const sti_bf16 *)(const void *)block_of(w, j / COLUMNS, i / BLOCK);
+    return sti_bf16_to_f32(q[i % BLOCK * COLUMNS + j % COLUMNS]);
+}
+
 void sti_packed_column(const sti_packed_panels *w, int64_t j, float *y)
 {
     for (int64_t i = 0; i < w->k; i++) {
+        if (w->bits == 16) {
+            y[i] = wide_at(w, i, j);
+            continue;
+        }
         const uint8_t *block = block_of(w, j / COLUMNS, i / BLOCK);
         const float scale = ((const float *)(const void *)block)[j % COLUMNS];
         const uint8_t *q = block + COLUMNS * sizeof(float) + j % COLUMNS;
@@ -125,6 +144,15 @@ typedef struct packed_job {
     _Atomic int64_t next; /* panel that nobody has taken */
 } packed_job;
 
+static void whole_blocks(const packed_job *job, int64_t blocks, int rows,
+                         const float *x, int64_t ldx, const uint8_t *panel, float *y)
+{
+    const sti_packed_kernels *k = job->kernels;
+    (job->w->bits == 16  ? k->rows16
+     : job->w->bits == 8 ? k->rows8
+                         : k->rows4)(blocks, rows, x, ldx, panel, y);
+}
+
 /* Whole blocks by the kernel, and what is left of k from a block of its own, so that x
  * is never read beyond its end. */
 static void panel_sums(const packed_job *job, int64_t panel, const float *x, int rows,
@@ -133,16 +161,13 @@ static void panel_sums(const packed_job *job, int64_t panel, const float *x, int
     const sti_packed_panels *w = job->w;
     const int64_t whole = w->k / BLOCK, rest = w->k % BLOCK;
     float tail[ROWS * BLOCK] = {0}, more[ROWS * COLUMNS];
-    const bool eight = w->bits == 8;
-    (eight ? job->kernels->rows8 : job->kernels->rows4)(whole, rows, x, job->ldx,
-                                                        block_of(w, panel, 0), sums);
+    whole_blocks(job, whole, rows, x, job->ldx, block_of(w, panel, 0), sums);
     if (rest == 0)
         return;
     for (int r = 0; r < rows; r++)
         memcpy(tail + r * BLOCK, x + r * job->ldx + whole * BLOCK,
                (size_t)rest * sizeof *tail);
-    (eight ? job->kernels->rows8 : job->kernels->rows4)(
-        1, rows, tail, BLOCK, block_of(w, panel, whole), more);
+    whole_blocks(job, 1, rows, tail, BLOCK, block_of(w, panel, whole), more);
     for (int i = 0; i < rows * COLUMNS; i++)
         sums[i] += more[i];
 }

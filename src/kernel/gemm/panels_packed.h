@@ -8,11 +8,14 @@
  *     8 bits   [32][64] signed bytes q            W = d q         (GGUF's Q8_0)
  *     4 bits   [16][64] bytes, row i low and row i + 16 high, W = d (q - 8)    (Q4_0)
  *
+ *     16 bits  no scale, [32][64] bfloat16        W = q
+ *
  * with zeros beyond k and n. Scales are those of Q8_0 and Q4_0, so that a matrix which
  * came from such blocks has its values again. x stays float32: the
  * products of a block are a chain of fused multiply-adds, in ascending k with 8 bits,
  * as 0, 16, 1, 17 ... with 4; blocks are added as d * sum, fused, in ascending order,
- * and a last one that is not whole is added to their sum. So the bits are the same for
+ * and a last one that is not whole is added to their sum. With 16 bits all whole blocks
+ * are one chain. So the bits are the same for
  * any number of rows, threads and instruction set. */
 #ifndef STI_KERNEL_PANELS_PACKED_H
 #define STI_KERNEL_PANELS_PACKED_H
@@ -27,7 +30,7 @@ enum { STI_PACKED_BLOCK = 32 };
 
 typedef struct sti_packed_panels {
     int64_t k, n;
-    int bits;      /* 8 or 4 */
+    int bits;      /* 16, 8 or 4 */
     uint8_t *data; /* [sti_packed_panels_bytes], 64-byte aligned is fastest */
 } sti_packed_panels;
 
@@ -39,7 +42,8 @@ static inline int64_t sti_packed_blocks(int64_t k)
 /* Bytes of a block of a panel. */
 static inline size_t sti_packed_block_bytes(int bits)
 {
-    return STI_PANEL_COLUMNS * (sizeof(float) + (size_t)(STI_PACKED_BLOCK * bits / 8));
+    return STI_PANEL_COLUMNS *
+           ((bits < 16 ? sizeof(float) : 0) + (size_t)(STI_PACKED_BLOCK * bits / 8));
 }
 
 static inline size_t sti_packed_panels_bytes(int64_t k, int64_t n, int bits)
@@ -72,6 +76,8 @@ enum { STI_PACKED_ROWS = 4 };
 /* y [rows][64] of rows of x, which have `blocks` whole blocks, with a panel. rows is 1
  * or STI_PACKED_ROWS. */
 typedef struct sti_packed_kernels {
+    void (*rows16)(int64_t blocks, int rows, const float *x, int64_t ldx,
+                   const uint8_t *panel, float *y);
     void (*rows8)(int64_t blocks, int rows, const float *x, int64_t ldx,
                   const uint8_t *panel, float *y);
     void (*rows4)(int64_t blocks, int rows, const float *x, int64_t ldx,

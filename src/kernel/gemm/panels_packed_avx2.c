@@ -7,6 +7,12 @@ static inline vec packed_bytes(const uint8_t *at)
     return _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(q));
 }
 
+static inline vec packed_wide(const uint8_t *at)
+{
+    const __m128i q = _mm_loadu_si128((const __m128i *)(const void *)at);
+    return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(q), 16));
+}
+
 static inline vec packed_number(__m256i q)
 {
     return _mm256_cvtepi32_ps(_mm256_sub_epi32(q, _mm256_set1_epi32(8)));

@@ -7,6 +7,12 @@ static inline vec packed_bytes(const uint8_t *at)
     return _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(q));
 }
 
+static inline vec packed_wide(const uint8_t *at)
+{
+    const __m256i q = _mm256_loadu_si256((const __m256i *)(const void *)at);
+    return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(q), 16));
+}
+
 /* Numbers by a table: of an index the lowest four bits count. */
 static inline void packed_halves(const uint8_t *at, vec *low, vec *high)
 {

@@ -1,7 +1,7 @@
 /* The loops of panels_packed.h, included once by each vector instruction set's file
  * after its gemm_vec_*.h; the file defines PACKED_KERNELS (the table's name),
- * packed_bytes() (signed bytes as a vector) and packed_halves() (low and high halves of
- * bytes, less 8).
+ * packed_wide() (bfloat16 as a vector), packed_bytes() (signed bytes) and
+ * packed_halves() (low and high halves of bytes, less 8).
  */
 #include "kernel/gemm/panels_packed.h"
 
@@ -35,6 +35,18 @@ packed_block8(int rows, const float *x, int64_t ldx, const uint8_t *q, vec *acc)
 #pragma GCC unroll 8
         for (int v = 0; v < PACKED_VECS; v++)
             packed_add(rows, x + i, ldx, packed_bytes(q + v * VEC_WIDTH), v, acc);
+    }
+}
+
+static inline __attribute__((always_inline)) void
+packed_block16(int rows, const float *x, int64_t ldx, const uint8_t *q, vec *acc)
+{
+    for (int i = 0; i < STI_PACKED_BLOCK; i++, q += 2 * STI_PANEL_COLUMNS) {
+        packed_fetch(q);
+        packed_fetch(q + PACKED_LINE);
+#pragma GCC unroll 8
+        for (int v = 0; v < PACKED_VECS; v++)
+            packed_add(rows, x + i, ldx, packed_wide(q + 2 * v * VEC_WIDTH), v, acc);
     }
 }
 
@@ -78,6 +90,30 @@ packed_panel(int bits, int64_t blocks, int rows, const float *x, int64_t ldx,
         vec_store(y + i * VEC_WIDTH, sum[i]);
 }
 
+static inline __attribute__((always_inline)) void
+packed_panel16(int64_t blocks, int rows, const float *x, int64_t ldx,
+               const uint8_t *panel, float *y)
+{
+    vec sum[STI_PACKED_ROWS * PACKED_VECS];
+    for (int i = 0; i < rows * PACKED_VECS; i++)
+        sum[i] = vec_zero();
+    for (int64_t b = 0; b < blocks; b++, x += STI_PACKED_BLOCK) {
+        packed_block16(rows, x, ldx, panel, sum);
+        panel += sti_packed_block_bytes(16);
+    }
+    for (int i = 0; i < rows * PACKED_VECS; i++)
+        vec_store(y + i * VEC_WIDTH, sum[i]);
+}
+
+static void packed_rows16(int64_t blocks, int rows, const float *x, int64_t ldx,
+                          const uint8_t *panel, float *y)
+{
+    if (rows == 1)
+        packed_panel16(blocks, 1, x, ldx, panel, y);
+    else
+        packed_panel16(blocks, STI_PACKED_ROWS, x, ldx, panel, y);
+}
+
 static void packed_rows8(int64_t blocks, int rows, const float *x, int64_t ldx,
                          const uint8_t *panel, float *y)
 {
@@ -96,5 +132,5 @@ static void packed_rows4(int64_t blocks, int rows, const float *x, int64_t ldx,
         packed_panel(4, blocks, STI_PACKED_ROWS, x, ldx, panel, y);
 }
 
-const sti_packed_kernels PACKED_KERNELS = {.rows8 = packed_rows8,
-                                           .rows4 = packed_rows4};
+const sti_packed_kernels PACKED_KERNELS = {
+    .rows16 = packed_rows16, .rows8 = packed_rows8, .rows4 = packed_rows4};

@@ -1,6 +1,7 @@
 #include <math.h>
 
 #include "kernel/gemm/panels_packed.h"
+#include "kernel/lane/bf16.h"
 
 static float weight_of(int bits, const uint8_t *q, int i, int j)
 {
@@ -44,6 +45,20 @@ static void panel_rows(int bits, int64_t blocks, int rows, const float *x, int64
         }
 }
 
+static void rows16(int64_t blocks, int rows, const float *x, int64_t ldx,
+                   const uint8_t *panel, float *y)
+{
+    const sti_bf16 *w = (const sti_bf16 *)(const void *)panel;
+    for (int r = 0; r < rows; r++)
+        for (int j = 0; j < STI_PANEL_COLUMNS; j++) {
+            float sum = 0;
+            for (int64_t i = 0; i < blocks * STI_PACKED_BLOCK; i++)
+                sum = fmaf(x[r * ldx + i],
+                           sti_bf16_to_f32(w[i * STI_PANEL_COLUMNS + j]), sum);
+            y[r * STI_PANEL_COLUMNS + j] = sum;
+        }
+}
+
 static void rows8(int64_t blocks, int rows, const float *x, int64_t ldx,
                   const uint8_t *panel, float *y)
 {
@@ -56,4 +71,5 @@ static void rows4(int64_t blocks, int rows, const float *x, int64_t ldx,
     panel_rows(4, blocks, rows, x, ldx, panel, y);
 }
 
-const sti_packed_kernels sti_packed_kernels_ref = {.rows8 = rows8, .rows4 = rows4};
+const sti_packed_kernels sti_packed_kernels_ref = {
+    .rows16 = rows16, .rows8 = rows8, .rows4 = rows4};
