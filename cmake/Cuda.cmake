@@ -39,4 +39,6 @@ if(STINT_NVCC AND STINT_CUDART AND STINT_BUILD_TESTS AND NOT STINT_SANITIZE)
   set(STINT_CUDA_ARCH "sm_80" CACHE STRING "nvcc -arch=")
   stint_cuda_test(topk_cuda_test src/kernel/topk/cuda/topk.cu
     src/kernel/topk/cuda/topk_cuda.h src/kernel/topk/topk_priv.h)
+  stint_cuda_test(trsv_cuda_test src/kernel/sparse/cuda/trsv.cu
+    src/kernel/sparse/cuda/trsv_cuda.h src/kernel/sparse/sparse.h)
 endif()

@@ -64,6 +64,9 @@ static stint_status read_head(ranked *r)
     if (st != STINT_OK)
         return st;
     t->desc.threads = threads_of(r);
+    if (t->args->report)
+        return sti_fail(STINT_E_UNSUPPORTED,
+                        "--report is of one process: it shows the whole matrix");
     t->desc.a = NULL;
     const sti_market_desc d = {.path = t->call->operands[0],
                                .sum = t->args->duplicates == 1,

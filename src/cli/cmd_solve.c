@@ -14,6 +14,7 @@
 #include "cli/cli_links.h"
 #include "cli/cli_solve.h"
 #include "net/net.h"
+#include "solve/solve_report.h"
 
 #define SOLVE_ROW(field, kind, standard, words) \
     .type = (kind), .default_text = (standard), \
@@ -98,6 +99,10 @@ static const sti_option solve_rows[] = {
      SOLVE_ROW(memory_bytes, STI_OPTION_BYTES, "auto",
                "bound on the peak of the whole process; changes time, never the "
                "answer")},
+    {.name = "report",
+     .unit = "FILE",
+     SOLVE_ROW(report, STI_OPTION_PATH, "",
+               "a page (HTML): pattern, levels, tasks over time, residuals")},
     {.name = "plan",
      SOLVE_ROW(plan, STI_OPTION_BOOL, "false", "say what it takes, and solve nothing")},
     STI_CLI_NET_ROW(
@@ -126,6 +131,9 @@ static void on_iteration(void *user, int64_t iteration, double relative)
     (void)snprintf(note, sizeof note, "iteration %lld, residual %.2e",
                    (long long)iteration, relative);
     sti_progress_update(&t->bar, iteration, note);
+    if (t->history.point && relative > 0)
+        sti_series_add(&t->history, &(sti_series_point){.x = (double)iteration,
+                                                        .value = {log10(relative)}});
 }
 
 static int compare(const void *a, const void *b)
@@ -161,6 +169,8 @@ static stint_status solve(sti_solve_task *t)
     t->desc.progress_user = t;
     t->desc.stops = true;
     STI_TRY(sti_solve_alloc(t));
+    if (t->args->report && !sti_series_init(&t->history))
+        return STINT_E_MEMORY;
     STI_TRY(sti_system_create(&t->desc, &t->system));
     sti_cli_catch_signals(); /* before that there is nothing to clear away */
     sti_progress_begin(&t->bar, "solve", NULL,
@@ -189,6 +199,14 @@ static stint_status check_files(const sti_solve_task *t)
 {
     const sti_solve_args *a = t->args;
     stint_status st = STINT_OK;
+    if (a->report) {
+        STI_TRY(sti_cli_check_out(t->call->operands[0], a->report));
+        if (a->rhs)
+            STI_TRY(sti_cli_check_out(a->rhs, a->report));
+        if (a->out)
+            STI_TRY(sti_cli_check_out(a->out, a->report));
+        STI_TRY(sti_path_check_file(a->report));
+    }
     if (!a->out)
         return STINT_OK;
     if (!ends_in(a->out, ".npy") && !ends_in(a->out, ".mtx"))
@@ -202,6 +220,23 @@ out:
     return st;
 }
 
+static stint_status write_report(sti_solve_task *t)
+{
+    const sti_operator op = sti_system_operator(&t->desc, &t->choice);
+    if (!t->args->report)
+        return STINT_OK;
+    return sti_solve_report_write(
+        &(sti_solve_report){.name = t->call->operands[0],
+                            .a = &t->market.a,
+                            .upper = op.part == STI_PART_UPPER,
+                            .system = t->system,
+                            .residual = &t->residual,
+                            .history = &t->history,
+                            .iterations = t->iterations,
+                            .solve_s = t->solve_s},
+        t->args->report);
+}
+
 /* No answer is left of what did not converge. */
 static stint_status solve_and_tell(sti_solve_task *t)
 {
@@ -211,6 +246,7 @@ static stint_status solve_and_tell(sti_solve_task *t)
     (void)snprintf(why, sizeof why, "%s", stint_last_error());
     if (t->solved == STINT_OK)
         STI_TRY(sti_solve_write(t));
+    STI_TRY(write_report(t));
     STI_TRY(sti_solve_tell(t));
     if (t->solved != STINT_OK)
         st = sti_fail(t->solved, "%s", why);
@@ -259,13 +295,6 @@ static stint_status solve_run(sti_cli_call *call)
     return sti_cli_leave(call, net, st);
 }
 
-static const sti_cli_absent solve_absent[] = {
-    {.word = "--report",
-     .status = STINT_E_UNSUPPORTED,
-     .sentence = "there is no page of a solve yet; --json has its figures"},
-    {.word = NULL},
-};
-
 const sti_cli_command sti_cmd_solve = {
     .name = "solve",
     .summary = "solve a sparse system of equations",
@@ -277,7 +306,6 @@ const sti_cli_command sti_cmd_solve = {
              "best residual, and no --out.",
     .min_operands = 1,
     .max_operands = 1,
-    .absent = solve_absent,
     STI_CLI_ARGS(solve_rows, sti_solve_args),
     .run = solve_run,
 };

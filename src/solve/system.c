@@ -405,3 +405,19 @@ stint_status sti_system_solve(sti_system *system, int64_t columns, const void *b
     *iterations_out = 1;
     return STINT_OK;
 }
+
+bool sti_system_watch(sti_system *system, sti_trsv_span *spans)
+{
+    sti_trsv *plan = system->trsv ? system->trsv : system->precond.forward;
+    const int64_t n = system->d.a->rows;
+    double *x = plan ? sti_alloc_array(n, sizeof *x, "solve.watched") : NULL;
+    if (x) /* zeros take the time of any other side */
+        sti_trsv_watch(plan, x, x, spans);
+    sti_free(x);
+    return x != NULL;
+}
+
+const int32_t *sti_system_order(const sti_system *system)
+{
+    return system->order;
+}

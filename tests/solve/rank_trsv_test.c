@@ -138,7 +138,7 @@ static void run_rank(seat *s, sti_rank_trsv *plan)
                 ((float *)side)[i * columns + c] = b32[i * COLUMNS + c];
             else
                 side[i * columns + c] = b[i * COLUMNS + c];
-    for (int run = 0; run < 6; run++) {
+    for (int run = 0; run < 4; run++) {
         const bool spread = run % 2 == 1;
         const sti_comm_counts before = sti_comm_count(s->d.comm);
         memset(x, 0, sizeof *x * N * COLUMNS);
@@ -197,9 +197,9 @@ static void check(int ranks, sti_rank_trsv_desc d)
         bytes += seats[r].bytes;
         sti_comm_destroy(comms[r]);
     }
-    /* Three solves were counted. */
-    assert_int_equal(messages, 3 * seats[0].info.messages);
-    assert_int_equal(bytes, 3 * seats[0].info.bytes);
+    /* Two solves were counted. */
+    assert_int_equal(messages, 2 * seats[0].info.messages);
+    assert_int_equal(bytes, 2 * seats[0].info.bytes);
     assert_true(d.share ? messages == 0 : ranks == 1 || messages > 0);
     /* No message an entry, and a share of the rows each. */
     assert_true(messages <=
@@ -210,13 +210,13 @@ static void check(int ranks, sti_rank_trsv_desc d)
 
 static void ranks_have_the_bits_of_the_serial_loop(void **state)
 {
-    static const uint32_t reaches[] = {3, 60, 800};
+    static const uint32_t reaches[] = {3, 200};
     (void)state;
-    for (int k = 0; k < 3; k++)
+    for (int k = 0; k < 2; k++)
         for (int upper = 0; upper < 2; upper++) {
             make_matrix(reaches[k], upper);
             solve_serially(upper);
-            for (int ranks = 2; ranks <= RANKS; ranks++)
+            for (int ranks = 2; ranks <= RANKS; ranks += 2)
                 for (int form = 0; form < 4; form++)
                     check(ranks,
                           (sti_rank_trsv_desc){
