@@ -69,7 +69,24 @@ static void place_by_order(int64_t n, const int32_t *order, int32_t *position)
 
 /* ---- levels ---- */
 
-static stint_status add_levels(const int64_t *width, int64_t levels, sti_text *out)
+static void add_history(const sti_solve_report *r, sti_text *out)
+{
+    const sti_chart_line line = {
+        r->history, 0, 1, 1, STI_PAGE_PLAIN, "log10 of the residual", STI_CHART_CURVE};
+    if (r->history->count == 0)
+        return;
+    sti_chart_add(out,
+                  &(sti_chart){.title = "Residual, relative to the right-hand side",
+                               .x_label = "iteration",
+                               .unit = "",
+                               .line = &line,
+                               .lines = 1,
+                               .y_max = STI_SERIES_NONE});
+}
+
+/* Beside them how the residual fell, where there are iterations. */
+static stint_status add_levels(const sti_solve_report *r, const int64_t *width,
+                               int64_t levels, sti_text *out)
 {
     sti_series series;
     if (!sti_series_init(&series))
@@ -78,12 +95,13 @@ static stint_status add_levels(const int64_t *width, int64_t levels, sti_text *o
         sti_series_add(&series, &(sti_series_point){.x = (double)(l + 1),
                                                     .value = {(double)width[l]}});
     const sti_chart_line line = {&series, 0, 1, 1, STI_PAGE_FIRST, "", STI_CHART_CURVE};
-    sti_page_section(out, "Levels");
+    sti_page_section(out, r->history->count > 0 ? "Levels and residual" : "Levels");
     sti_page_note(out,
                   "%" PRId64 " levels: a row's level is the longest way to it through "
                   "rows that it reads, so those of one level can be solved side by "
                   "side.",
                   levels);
+    sti_page_columns_begin(out);
     sti_chart_add(out, &(sti_chart){.title = "Rows of a level",
                                     .x_label = "level",
                                     .unit = "",
@@ -91,6 +109,8 @@ static stint_status add_levels(const int64_t *width, int64_t levels, sti_text *o
                                     .lines = 1,
                                     .from_zero = true,
                                     .y_max = STI_SERIES_NONE});
+    add_history(r, out);
+    sti_page_columns_end(out);
     sti_page_section_end(out);
     sti_series_fini(&series);
     return STINT_OK;
@@ -129,7 +149,7 @@ static stint_status add_matrix(const sti_solve_report *r, sti_text *out)
             width[l] = 0;
         for (int64_t i = 0; i < n; i++)
             width[level[i]]++;
-        st = add_levels(width, levels, out);
+        st = add_levels(r, width, levels, out);
     }
     sti_free(level);
     sti_free(position);
@@ -187,23 +207,6 @@ static stint_status add_tasks(const sti_solve_report *r, sti_text *out)
 
 /* ---- the page ---- */
 
-static void add_history(const sti_solve_report *r, sti_text *out)
-{
-    const sti_chart_line line = {
-        r->history, 0, 1, 1, STI_PAGE_PLAIN, "log10 of the residual", STI_CHART_CURVE};
-    if (r->history->count == 0)
-        return;
-    sti_page_section(out, "Residual");
-    sti_chart_add(out,
-                  &(sti_chart){.title = "Residual, relative to the right-hand side",
-                               .x_label = "iteration",
-                               .unit = "",
-                               .line = &line,
-                               .lines = 1,
-                               .y_max = STI_SERIES_NONE});
-    sti_page_section_end(out);
-}
-
 stint_status sti_solve_report_write(const sti_solve_report *report, const char *path)
 {
     const sti_system_info *info = sti_system_info_of(report->system);
@@ -224,7 +227,6 @@ stint_status sti_solve_report_write(const sti_solve_report *report, const char *
             st = add_matrix(report, out);
         if (st == STINT_OK)
             st = add_tasks(report, out);
-        add_history(report, out);
         sti_page_end(out, NULL);
     }
     return sti_page_file_close(&file, st);
