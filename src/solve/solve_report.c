@@ -5,8 +5,8 @@
 
 #include "base/memory.h"
 #include "base/units.h"
+#include "page/busy_lanes.h"
 #include "page/chart.h"
-#include "page/lanes.h"
 #include "page/pattern.h"
 
 size_t sti_solve_report_bytes(int64_t n)

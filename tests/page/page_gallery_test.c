@@ -15,8 +15,8 @@
 
 #include "base/file.h"
 #include "base/memory.h"
+#include "page/busy_lanes.h"
 #include "page/chart.h"
-#include "page/lanes.h"
 #include "page/pattern.h"
 #include "page/strips.h"
 #include "page/table.h"

@@ -80,7 +80,8 @@ __device__ unsigned to_bits(float x)
     return __float_as_uint(x);
 }
 
-template <typename REAL> __global__ void forget(int n, typename bits_of<REAL>::type *own)
+template <typename REAL>
+__global__ void forget(int n, typename bits_of<REAL>::type *own)
 {
     const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
     if (i < n)
@@ -144,15 +145,16 @@ struct device_block {
     template <typename T> bool put(const std::vector<T> &from)
     {
         const size_t bytes = from.size() * sizeof(T);
-        return take(bytes) &&
-               cudaMemcpy(at, from.data(), bytes, cudaMemcpyHostToDevice) == cudaSuccess;
+        return take(bytes) && cudaMemcpy(at, from.data(), bytes,
+                                         cudaMemcpyHostToDevice) == cudaSuccess;
     }
 };
 
 const char *last_error()
 {
     const cudaError_t error = cudaGetLastError();
-    return error == cudaSuccess ? "not enough device memory" : cudaGetErrorString(error);
+    return error == cudaSuccess ? "not enough device memory"
+                                : cudaGetErrorString(error);
 }
 
 // Entry k of row i in the order of substitution.
@@ -180,7 +182,8 @@ std::vector<int> level_order(const sti_sparse_natural *t)
         at[l + 1] += at[l];
     for (int64_t p = 0; p < t->n; p++) {
         const int i = static_cast<int>(t->upper ? t->n - 1 - p : p);
-        order[static_cast<size_t>(at[static_cast<size_t>(level[static_cast<size_t>(i)])]++)] = i;
+        order[static_cast<size_t>(
+            at[static_cast<size_t>(level[static_cast<size_t>(i)])]++)] = i;
     }
     return order;
 }
@@ -197,7 +200,8 @@ namespace
 {
 
 // The copy in the order of levels, values negated.
-template <typename REAL> bool copy_rows(const sti_sparse_natural *t, sti_trsv_cuda *plan)
+template <typename REAL>
+bool copy_rows(const sti_sparse_natural *t, sti_trsv_cuda *plan)
 {
     const std::vector<int> order = level_order(t);
     const REAL *from = static_cast<const REAL *>(t->value);
@@ -215,8 +219,9 @@ template <typename REAL> bool copy_rows(const sti_sparse_natural *t, sti_trsv_cu
         if (!t->unit)
             diagonal.push_back(from[entry_at(t, i, t->count[i])]);
     }
-    return plan->start.put(start) && plan->column.put(column) && plan->place.put(order) &&
-           plan->value.put(value) && plan->diagonal.put(diagonal);
+    return plan->start.put(start) && plan->column.put(column) &&
+           plan->place.put(order) && plan->value.put(value) &&
+           plan->diagonal.put(diagonal);
 }
 
 template <typename REAL> void launch(sti_trsv_cuda *plan)

@@ -1,4 +1,4 @@
-#include "page/lanes.h"
+#include "page/busy_lanes.h"
 
 #include <math.h>
 

@@ -1,6 +1,6 @@
 /* Windows between ranks that are threads: what an owner writes the others see where it
  * lies, or must be sent, and nobody else can write there. */
-#include "net/window.h"
+#include "net/rank_window.h"
 
 #include <pthread.h>
 #include <setjmp.h>

@@ -1,6 +1,6 @@
 /* Who was busy when: a lane of bars over time for each of a few threads or ranks. */
-#ifndef STI_PAGE_LANES_H
-#define STI_PAGE_LANES_H
+#ifndef STI_PAGE_BUSY_LANES_H
+#define STI_PAGE_BUSY_LANES_H
 
 #include <stdint.h>
 
