@@ -13,11 +13,6 @@
 #include "solve/system_krylov.h"
 #include "solve/vectors.h"
 
-const char *const sti_method_names[STI_METHODS] = {"auto", "trsv", "cg", "gmres",
-                                                   "bicgstab"};
-const char *const sti_precond_names[STI_PRECONDS] = {"auto", "none", "jacobi",
-                                                     "gs",   "ic0",  "ilu0"};
-
 struct sti_system {
     sti_system_desc d;
     sti_system_info info;
