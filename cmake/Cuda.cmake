@@ -43,4 +43,6 @@ if(STINT_NVCC AND STINT_CUDART AND STINT_BUILD_TESTS AND NOT STINT_SANITIZE)
   stint_cuda_test(kernel_tile_cuda_test kernel/gram/cuda/kernel_tile.cu
     kernel/gram/cuda/kernel_tile_cuda.h kernel/gram/gram.h kernel/maths/maths.h
     kernel/maths/maths_f64.h)
+  stint_cuda_test(trsv_cuda_test kernel/sparse/cuda/trsv.cu
+    kernel/sparse/cuda/trsv_cuda.h kernel/sparse/sparse.h)
 endif()

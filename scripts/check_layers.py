@@ -28,7 +28,7 @@ ONLY = {
     "kernel": {"base", "kernel"},
     "data": {"base", "media", "data"},
     "embed": {"base", "kernel", "net", "embed"},
-    "solve": {"base", "kernel", "net", "solve"},
+    "solve": {"base", "page", "kernel", "net", "solve"},
     "seal": {"base", "page", "kernel", "net", "data", "model", "store", "seal"},
 }
 PUBLIC = {

@@ -12,6 +12,7 @@
 #include "base/npy.h"
 #include "base/team.h"
 #include "base/units.h"
+#include "solve/solve_report.h"
 #include "solve/trsv_cost.h"
 
 static const char *const libraries[] = {"ld-", "libc.", "libm.", NULL};
@@ -89,6 +90,8 @@ static void add_parts(const sti_solve_task *t, bool least, sti_account *account)
         sti_account_add(account, "doubles", "of the residual",
                         2 * count * sizeof(double));
     sti_system_account(&t->desc, &t->choice, least, account);
+    if (t->args->report)
+        sti_account_add(account, "report", "the page", sti_solve_report_bytes(t->n));
     if (!least && t->args->memory_bytes == 0) /* else nothing is measured */
         sti_account_add(account, "costs", "of this host, where they are measured",
                         sti_trsv_costs_bytes());
@@ -264,4 +267,5 @@ void sti_solve_finish(sti_solve_task *t)
     sti_free(t->b32);
     sti_free(t->x32);
     sti_free(t->seconds);
+    sti_series_fini(&t->history);
 }

@@ -6,10 +6,11 @@
 #include "cli/cli.h"
 #include "data/matrix_market.h"
 #include "net/comm.h"
+#include "page/series.h"
 #include "solve/system.h"
 
 typedef struct sti_solve_args {
-    const char *rhs, *out;
+    const char *rhs, *out, *report;
     int triangle, method, precond, order, strategy, precision, duplicates;
     bool transpose, unit, plan;
     double tolerance;
@@ -49,6 +50,7 @@ typedef struct sti_solve_task {
     sti_residual residual;
     double solve_s, error; /* median; the most that x is from 1 */
     sti_progress bar;
+    sti_series history; /* with --report: log10 of the residual by iteration */
 } sti_solve_task;
 
 /* The matrix, and the right-hand sides, which the caller frees by sti_solve_finish. */

@@ -64,6 +64,9 @@ static stint_status read_head(ranked *r)
     if (st != STINT_OK)
         return st;
     t->desc.threads = threads_of(r);
+    if (t->args->report)
+        return sti_fail(STINT_E_UNSUPPORTED,
+                        "--report is of one process: it shows the whole matrix");
     t->desc.a = NULL;
     const sti_market_desc d = {.path = t->call->operands[0],
                                .sum = t->args->duplicates == 1,
@@ -134,6 +137,16 @@ static stint_status run_solves(ranked *r)
     return t->solved == STINT_E_FAILED ? STINT_OK : t->solved;
 }
 
+/* A rank may begin the next solve while others are at the last one: the slowest says
+ * what one takes. */
+static stint_status find_slowest(ranked *r)
+{
+    int64_t ns = (int64_t)(r->t->solve_s * 1e9);
+    const stint_status st = sti_comm_max(r->comm, &ns, 1);
+    r->t->solve_s = (double)ns * 1e-9;
+    return st;
+}
+
 /* What all ranks sent in a solve. */
 static stint_status count_messages(ranked *r, sti_comm_counts before)
 {
@@ -161,6 +174,7 @@ static stint_status solve(ranked *r)
     const sti_comm_counts before = sti_comm_count(r->comm);
     STI_TRY(run_solves(r));
     STI_TRY(count_messages(r, before));
+    STI_TRY(find_slowest(r));
     STI_TRY(sti_rank_system_gather(r->system, t->columns, sti_solve_answer(t)));
     if (t->desc.single)
         for (int64_t k = 0; k < t->n * t->columns; k++) {

@@ -14,6 +14,7 @@
 #include "cli/cli_links.h"
 #include "cli/cli_solve.h"
 #include "net/net.h"
+#include "solve/solve_report.h"
 
 #define SOLVE_ROW(field, kind, standard, words) \
     .type = (kind), .default_text = (standard), \
@@ -23,8 +24,7 @@ static const sti_option solve_rows[] = {
     {.name = "rhs",
      .unit = "FILE",
      SOLVE_ROW(rhs, STI_OPTION_PATH, "",
-               "right-hand sides, [n] or [n, k], .npy or .mtx; none: A times ones, and "
-               "the error is told")},
+               "[n] or [n, k], .npy or .mtx; none: A times ones")},
     {.name = "out",
      .letter = 'o',
      .unit = "FILE",
@@ -32,8 +32,7 @@ static const sti_option solve_rows[] = {
     {.name = "triangle",
      .choices = "auto|lower|upper",
      .unit = "PART",
-     SOLVE_ROW(triangle, STI_OPTION_CHOICE, "auto",
-               "solve with that part of any square matrix")},
+     SOLVE_ROW(triangle, STI_OPTION_CHOICE, "auto", "of a square matrix")},
     {.name = "transpose",
      SOLVE_ROW(transpose, STI_OPTION_BOOL, "false", "with the triangle's transpose")},
     {.name = "unit-diagonal",
@@ -42,13 +41,11 @@ static const sti_option solve_rows[] = {
      .choices = "auto|trsv|cg|gmres|bicgstab",
      .unit = "NAME",
      SOLVE_ROW(method, STI_OPTION_CHOICE, "auto",
-               "auto: a triangle by trsv; symmetric with a positive diagonal by cg; "
-               "others by gmres")},
+               "auto: triangles by trsv, symmetric ones by cg")},
     {.name = "precond",
      .choices = "auto|none|jacobi|gs|ic0|ilu0",
      .unit = "NAME",
-     SOLVE_ROW(precond, STI_OPTION_CHOICE, "auto",
-               "auto: ic0 with cg, ilu0 with the others")},
+     SOLVE_ROW(precond, STI_OPTION_CHOICE, "auto", "auto: ic0 with cg, else ilu0")},
     {.name = "tol",
      .unit = "X",
      .min = 1e-300,
@@ -68,13 +65,11 @@ static const sti_option solve_rows[] = {
     {.name = "order",
      .choices = "natural|rcm",
      .unit = "NAME",
-     SOLVE_ROW(order, STI_OPTION_CHOICE, "natural",
-               "of rows; rcm: reverse Cuthill-McKee")},
+     SOLVE_ROW(order, STI_OPTION_CHOICE, "natural", "of rows")},
     {.name = "strategy",
      .choices = "auto|natural|level|pool|superstep|supernode",
      .unit = "NAME",
-     SOLVE_ROW(strategy, STI_OPTION_CHOICE, "auto",
-               "of triangular solves; none changes a bit of the answer")},
+     SOLVE_ROW(strategy, STI_OPTION_CHOICE, "auto", "of triangular solves")},
     {.name = "tasks",
      .unit = "K",
      .min = 0,
@@ -98,12 +93,15 @@ static const sti_option solve_rows[] = {
      SOLVE_ROW(memory_bytes, STI_OPTION_BYTES, "auto",
                "bound on the peak of the whole process; changes time, never the "
                "answer")},
+    {.name = "report",
+     .unit = "FILE",
+     SOLVE_ROW(report, STI_OPTION_PATH, "",
+               "a page: pattern, levels, tasks, residuals")},
     {.name = "plan",
      SOLVE_ROW(plan, STI_OPTION_BOOL, "false", "say what it takes, and solve nothing")},
-    STI_CLI_NET_ROW(
-        sti_solve_args, net_root, "net-root", STI_OPTION_TEXT, "", 0, -1, "ADDRESS",
-        "where processes that share the matrix meet: HOST:PORT, or @NAME on "
-        "one host; not needed under mpirun"),
+    STI_CLI_NET_ROW(sti_solve_args, net_root, "net-root", STI_OPTION_TEXT, "", 0, -1,
+                    "ADDRESS",
+                    "where ranks meet, HOST:PORT or @NAME; not under mpirun"),
     STI_CLI_NET_ROW(sti_solve_args, net_ranks, "net-ranks", STI_OPTION_INT, "0", 0,
                     WIRE_RANKS, "N", "how many meet; 0: as mpirun says"),
     STI_CLI_NET_ROW(sti_solve_args, net_rank, "net-rank", STI_OPTION_INT, "0", 0,
@@ -126,6 +124,9 @@ static void on_iteration(void *user, int64_t iteration, double relative)
     (void)snprintf(note, sizeof note, "iteration %lld, residual %.2e",
                    (long long)iteration, relative);
     sti_progress_update(&t->bar, iteration, note);
+    if (t->history.point && relative > 0)
+        sti_series_add(&t->history, &(sti_series_point){.x = (double)iteration,
+                                                        .value = {log10(relative)}});
 }
 
 static int compare(const void *a, const void *b)
@@ -161,6 +162,8 @@ static stint_status solve(sti_solve_task *t)
     t->desc.progress_user = t;
     t->desc.stops = true;
     STI_TRY(sti_solve_alloc(t));
+    if (t->args->report && !sti_series_init(&t->history))
+        return STINT_E_MEMORY;
     STI_TRY(sti_system_create(&t->desc, &t->system));
     sti_cli_catch_signals(); /* before that there is nothing to clear away */
     sti_progress_begin(&t->bar, "solve", NULL,
@@ -189,6 +192,14 @@ static stint_status check_files(const sti_solve_task *t)
 {
     const sti_solve_args *a = t->args;
     stint_status st = STINT_OK;
+    if (a->report) {
+        STI_TRY(sti_cli_check_out(t->call->operands[0], a->report));
+        if (a->rhs)
+            STI_TRY(sti_cli_check_out(a->rhs, a->report));
+        if (a->out)
+            STI_TRY(sti_cli_check_out(a->out, a->report));
+        STI_TRY(sti_path_check_file(a->report));
+    }
     if (!a->out)
         return STINT_OK;
     if (!ends_in(a->out, ".npy") && !ends_in(a->out, ".mtx"))
@@ -202,6 +213,23 @@ out:
     return st;
 }
 
+static stint_status write_report(sti_solve_task *t)
+{
+    const sti_operator op = sti_system_operator(&t->desc, &t->choice);
+    if (!t->args->report)
+        return STINT_OK;
+    return sti_solve_report_write(
+        &(sti_solve_report){.name = t->call->operands[0],
+                            .a = &t->market.a,
+                            .upper = op.part == STI_PART_UPPER,
+                            .system = t->system,
+                            .residual = &t->residual,
+                            .history = &t->history,
+                            .iterations = t->iterations,
+                            .solve_s = t->solve_s},
+        t->args->report);
+}
+
 /* No answer is left of what did not converge. */
 static stint_status solve_and_tell(sti_solve_task *t)
 {
@@ -211,6 +239,7 @@ static stint_status solve_and_tell(sti_solve_task *t)
     (void)snprintf(why, sizeof why, "%s", stint_last_error());
     if (t->solved == STINT_OK)
         STI_TRY(sti_solve_write(t));
+    STI_TRY(write_report(t));
     STI_TRY(sti_solve_tell(t));
     if (t->solved != STINT_OK)
         st = sti_fail(t->solved, "%s", why);
@@ -259,13 +288,6 @@ static stint_status solve_run(sti_cli_call *call)
     return sti_cli_leave(call, net, st);
 }
 
-static const sti_cli_absent solve_absent[] = {
-    {.word = "--report",
-     .status = STINT_E_UNSUPPORTED,
-     .sentence = "there is no page of a solve yet; --json has its figures"},
-    {.word = NULL},
-};
-
 const sti_cli_command sti_cmd_solve = {
     .name = "solve",
     .summary = "solve a sparse system of equations",
@@ -277,7 +299,6 @@ const sti_cli_command sti_cmd_solve = {
              "best residual, and no --out.",
     .min_operands = 1,
     .max_operands = 1,
-    .absent = solve_absent,
     STI_CLI_ARGS(solve_rows, sti_solve_args),
     .run = solve_run,
 };

@@ -4,7 +4,7 @@
 
 #include "base/fail.h"
 #include "base/memory.h"
-#include "net/window.h"
+#include "net/rank_window.h"
 
 struct sti_rank_factor {
     sti_comm *comm;

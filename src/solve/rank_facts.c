@@ -16,7 +16,7 @@ typedef struct looking {
     bool by_rows, by_columns;
 } looking;
 
-/* Of an entry seen from below the diagonal (Steele et al. 2014, splitmix64). */
+/* Hash an entry seen from below the diagonal (Steele et al. 2014, splitmix64). */
 static uint64_t mix(uint64_t z)
 {
     z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
@@ -251,7 +251,7 @@ stint_status sti_rank_load_block(const sti_entry_source *source,
     return st;
 }
 
-/* Of the block's own rows, those that they read being known. */
+/* Levels of the block's own rows, those that they read being known. */
 static void find_own_levels(const sti_csr *block, int64_t from, bool upper,
                             int32_t *level)
 {

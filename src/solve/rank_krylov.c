@@ -268,7 +268,7 @@ static stint_status make_vectors(sti_rank_krylov *k)
     return k->b && k->x && k->pack ? STINT_OK : STINT_E_MEMORY;
 }
 
-/* Of all ranks, an iteration of one side. */
+/* Sums over all ranks, of an iteration with one side. */
 static stint_status count_messages(sti_rank_krylov *k)
 {
     int64_t own[2], *all = sti_alloc_array(2 * k->size, sizeof *all, "ranks.counts");

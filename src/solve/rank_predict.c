@@ -69,7 +69,9 @@ static int32_t run_piece(const simulation *s, int32_t q, int32_t end, int rank,
     const int32_t level = s->level[o->row[q]];
     if (level > *newest)
         forget_level(s, *newest = level);
-    *now = fmax(*now, ready_s(s, level, rank));
+    /* Rows of a level flow one after the other; the last one's chain is waited for. */
+    *now = fmax(*now, ready_s(s, level, rank)) + s->costs->link_s +
+           s->p->d.count[o->row[q]] * s->costs->chain_s;
     for (; q < end && s->level[o->row[q]] == level; q++)
         *now += row_s(s, o->row[q]);
     double *near = &s->near_s[level % RING * s->p->size + rank];

@@ -3,7 +3,7 @@
 #ifndef STI_SOLVE_RANK_SPREAD_H
 #define STI_SOLVE_RANK_SPREAD_H
 
-#include "net/window.h"
+#include "net/rank_window.h"
 
 /* Zeroed: none. */
 typedef struct sti_rank_spread {

@@ -234,7 +234,7 @@ out:
 
 /* ---- memory ---- */
 
-/* Of a rank's share of so many entries, which no rank exceeds by much. */
+/* A rank's share of so many entries, which none exceeds by much. */
 static size_t share_of(const sti_rank_system *s, int64_t entries)
 {
     const size_t all = (size_t)entries, size = (size_t)sti_comm_size(s->d.comm);

@@ -211,7 +211,7 @@ static stint_status make_parcels(sti_rank_trsv *p)
 
 enum { COUNTS = 4 };
 
-/* Of one solve of all columns, by all ranks. */
+/* Sums over all ranks, of one solve of all columns. */
 static stint_status count_messages(sti_rank_trsv *p)
 {
     const int64_t block = sti_rank_ld(p);

@@ -2,9 +2,9 @@
  *
  * Rows in the order of levels are cut into tasks, and task t belongs to rank t mod P: a
  * rank keeps the rows of its tasks. x and counters of what is done live in windows
- * (net/window.h), so a row reads the unknowns of another rank of its host where they
- * are; to a rank elsewhere one message a task goes, with the stretch of it that is read
- * there. No sum travels: an unknown is the one chain of kernel/sparse/sparse.h on
+ * (net/rank_window.h), so a row reads the unknowns of another rank of its host where
+ * they are; to a rank elsewhere one message a task goes, with the stretch of it that is
+ * read there. No sum travels: an unknown is the one chain of kernel/sparse/sparse.h on
  * whatever rank, so bits are those of one process.
  *
  * Within a rank threads take its tasks in ascending order, and a task waits only for

@@ -4,7 +4,7 @@
 
 #include <pthread.h>
 
-#include "net/window.h"
+#include "net/rank_window.h"
 #include "solve/rank_trsv.h"
 #include "solve/trsv_priv.h"
 

@@ -48,8 +48,8 @@ typedef struct sti_residual {
     double backward; /* |b - A x| / (|A| |x| + |b|), the worst of all rows */
 } sti_residual;
 
-/* Of one column, from b - A x and |A| |x| + |b| of every row; b's rows are `columns`
- * apart. `worst` is raised to what it is worse than. */
+/* Raise `worst` by one column, from b - A x and |A| |x| + |b| of every row; b's rows
+ * are `columns` apart. */
 void sti_residual_add(int64_t rows, const double *r, const double *size,
                       int64_t columns, const double *b, sti_residual *worst);
 

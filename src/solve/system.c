@@ -13,11 +13,6 @@
 #include "solve/system_krylov.h"
 #include "solve/vectors.h"
 
-const char *const sti_method_names[STI_METHODS] = {"auto", "trsv", "cg", "gmres",
-                                                   "bicgstab"};
-const char *const sti_precond_names[STI_PRECONDS] = {"auto", "none", "jacobi",
-                                                     "gs",   "ic0",  "ilu0"};
-
 struct sti_system {
     sti_system_desc d;
     sti_system_info info;
@@ -404,4 +399,20 @@ stint_status sti_system_solve(sti_system *system, int64_t columns, const void *b
     sti_trsv_solve(system->trsv, columns, b, x);
     *iterations_out = 1;
     return STINT_OK;
+}
+
+bool sti_system_watch(sti_system *system, sti_trsv_span *spans)
+{
+    sti_trsv *plan = system->trsv ? system->trsv : system->precond.forward;
+    const int64_t n = system->d.a->rows;
+    double *x = plan ? sti_alloc_array(n, sizeof *x, "solve.watched") : NULL;
+    if (x) /* zeros take the time of any other side */
+        sti_trsv_watch(plan, x, x, spans);
+    sti_free(x);
+    return x != NULL;
+}
+
+const int32_t *sti_system_order(const sti_system *system)
+{
+    return system->order;
 }

@@ -108,6 +108,11 @@ stint_status sti_system_solve(sti_system *system, int64_t columns, const void *b
 /* How good x is, computed anew. STINT_E_MEMORY. */
 stint_status sti_system_judge(const sti_system *system, int64_t columns, const void *b,
                               const void *x, sti_residual *residual_out);
+/* One triangular solve of those that a solution is made of, watched (solve/trsv.h);
+ * spans [tasks of the info]. false: there is none, or no memory. */
+bool sti_system_watch(sti_system *system, sti_trsv_span *spans);
+/* The order of rows that iterations have, [n] old numbers; NULL: as they are. */
+const int32_t *sti_system_order(const sti_system *system);
 /* The matrix that is solved with. */
 sti_operator sti_system_operator(const sti_system_desc *desc,
                                  const sti_system_info *info);

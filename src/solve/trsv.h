@@ -75,6 +75,21 @@ const sti_trsv_info *sti_trsv_info_of(const sti_trsv *plan);
  * of the description. Allocates nothing. One thread at a time. */
 void sti_trsv_solve(sti_trsv *plan, int64_t columns, const void *b, void *x);
 
+/* A task of a solve that was watched, in seconds from its beginning. */
+typedef struct sti_trsv_span {
+    int worker;
+    double from_s, to_s, wait_s; /* wait_s: of it, for rows of other tasks */
+} sti_trsv_span;
+
+/* One solve of one right-hand side, watched: spans [tasks] of the plan's info, in the
+ * order of the tasks. Clocks make it slower than others are. */
+void sti_trsv_watch(sti_trsv *plan, const void *b, void *x, sti_trsv_span *spans);
+
+/* Levels of every row of a triangle of `a`, [n], entries of the other one passed over.
+ * STINT_E_MEMORY. */
+stint_status sti_trsv_row_levels(const sti_csr *a, bool upper, int32_t *level_out,
+                                 int64_t *levels_out);
+
 /* Bytes that the smallest plan takes: rows as they lie, or pushed. */
 size_t sti_trsv_least_bytes(const sti_trsv_desc *desc);
 /* Bytes that the largest plan may take. */

@@ -127,22 +127,50 @@ stint_status sti_trsv_whole(sti_trsv_order *order, int64_t n)
     return STINT_OK;
 }
 
+/* The triangle of a matrix, whatever its diagonal. */
+static stint_status look(const sti_csr *a, bool upper, int32_t **count_out,
+                         sti_sparse_natural *t)
+{
+    const sti_trsv_desc d = {.unit = true, .part = true};
+    int32_t *count = sti_alloc_array(a->rows, sizeof *count, "trsv.counts");
+    *count_out = count;
+    *t = (sti_sparse_natural){.n = a->rows,
+                              .start = a->start,
+                              .column = a->column,
+                              .count = count,
+                              .upper = upper};
+    return count ? sti_trsv_look(&d, upper, a, count) : STINT_E_MEMORY;
+}
+
 stint_status sti_trsv_levels(const sti_csr *a, bool upper, int64_t *levels_out,
                              int64_t *widest_out)
 {
-    const sti_trsv_desc d = {.unit = true, .part = true};
     sti_trsv_order order = {0};
-    int32_t *count = sti_alloc_array(a->rows, sizeof *count, "trsv.counts");
-    stint_status st = count ? sti_trsv_look(&d, upper, a, count) : STINT_E_MEMORY;
+    sti_sparse_natural t;
+    int32_t *count;
+    stint_status st = look(a, upper, &count, &t);
     if (st == STINT_OK) {
-        const sti_sparse_natural t = {.n = a->rows,
-                                      .start = a->start,
-                                      .column = a->column,
-                                      .count = count,
-                                      .upper = upper};
         st = sti_trsv_level_order(&t, &order);
         *levels_out = order.levels;
         *widest_out = order.widest;
+    }
+    sti_trsv_order_fini(&order);
+    sti_free(count);
+    return st;
+}
+
+stint_status sti_trsv_row_levels(const sti_csr *a, bool upper, int32_t *level_out,
+                                 int64_t *levels_out)
+{
+    sti_trsv_order order = {0};
+    sti_sparse_natural t;
+    int32_t *count;
+    stint_status st = look(a, upper, &count, &t);
+    if (st == STINT_OK)
+        st = sti_trsv_find_levels(&t, &order);
+    if (st == STINT_OK) {
+        memcpy(level_out, order.level, sizeof *level_out * (size_t)a->rows);
+        *levels_out = order.levels;
     }
     sti_trsv_order_fini(&order);
     sti_free(count);

@@ -2,6 +2,7 @@
  *
  * A task waits for rows of tasks before it, which have begun by then, so however late a
  * thread is nothing can stop for good. */
+#include "base/clock.h"
 #include "base/memory.h"
 #include "solve/trsv_priv.h"
 #include "solve/trsv_walk.h"
@@ -24,6 +25,8 @@ typedef struct solving {
     int64_t base;         /* of the progress of this solve */
     sti_trsv_row_fn *row; /* other work on rows; NULL: a solve */
     void *row_arg;
+    sti_trsv_span *spans; /* [tasks] or NULL: nobody watches */
+    int64_t begun_ns;
 } solving;
 
 static void pause_briefly(void)
@@ -61,22 +64,41 @@ static void run_step(const solving *s, const sti_trsv_step *step)
         s->kernels->rows(t, step->first, step->end, s->b, plan->own, s->x);
 }
 
+static void wait_for_step(const solving *s, const sti_trsv_step *step)
+{
+    const sti_trsv *plan = s->plan;
+    for (int32_t w = step->wait_first; w < step->wait_end; w++)
+        wait_for(&plan->progress[plan->waits[w].task], s->base + plan->waits[w].rows);
+}
+
+static void watch_wait(const solving *s, const sti_trsv_step *step, sti_trsv_span *span)
+{
+    const int64_t before = sti_clock_ns();
+    wait_for_step(s, step);
+    span->wait_s += sti_seconds_since(before);
+}
+
 static void task_piece(void *arg, int64_t task, int worker)
 {
     const solving *s = arg;
     sti_trsv *plan = s->plan;
     const int32_t first = plan->order.task[task];
-    (void)worker;
+    sti_trsv_span *span = s->spans ? &s->spans[task] : NULL;
+    if (span)
+        *span = (sti_trsv_span){worker, sti_seconds_since(s->begun_ns), 0, 0};
     for (int32_t k = plan->task_step[task]; k < plan->task_step[task + 1]; k++) {
         const sti_trsv_step *step = &plan->steps[k];
-        for (int32_t w = step->wait_first; w < step->wait_end; w++)
-            wait_for(&plan->progress[plan->waits[w].task],
-                     s->base + plan->waits[w].rows);
+        if (span && step->wait_first < step->wait_end)
+            watch_wait(s, step, span);
+        else
+            wait_for_step(s, step);
         run_step(s, step);
         if (step->told)
             atomic_store_explicit(&plan->progress[task].done,
                                   s->base + step->end - first, memory_order_release);
     }
+    if (span)
+        span->to_s = sti_seconds_since(s->begun_ns);
 }
 
 /* ---- one thread ---- */
@@ -221,4 +243,18 @@ void sti_trsv_solve(sti_trsv *plan, int64_t columns, const void *b, void *x)
 void sti_trsv_walk(sti_trsv *plan, sti_trsv_row_fn *fn, void *arg)
 {
     solve_block(&(solving){.plan = plan, .row = fn, .row_arg = arg});
+}
+
+void sti_trsv_watch(sti_trsv *plan, const void *b, void *x, sti_trsv_span *spans)
+{
+    solving s = {.plan = plan,
+                 .kernels = sti_trsv_kernels(&plan->d),
+                 .b = b,
+                 .x = x,
+                 .columns = 1,
+                 .spans = spans,
+                 .begun_ns = sti_clock_ns()};
+    solve_block(&s);
+    if (!plan->steps)
+        spans[0] = (sti_trsv_span){0, 0, sti_seconds_since(s.begun_ns), 0};
 }

@@ -87,6 +87,20 @@ run 3 solve r.mtx --memory 1M
 run 0 solve r.mtx --triangle lower --transpose --memory "$least" --json
 json 'j["strategy"] == "push"'
 
+# ---- a page ----
+run 0 data matrix poisson2d:30 --out p.mtx
+for way in "p.mtx -j 2 --strategy pool" "p.mtx --triangle upper" "general.mtx --order rcm" \
+    "spd.mtx --precond none --rhs b11.npy"; do
+    run 0 solve $way --report page.html
+    python3 "$STINT_SOURCE/tests/page/well_formed.py" page.html || fail "page: $way"
+    for words in "As the file has it" "Rows of a level" "backward error"; do
+        grep -q "$words" page.html || fail "$way: no '$words' on the page"
+    done
+done
+run 0 solve p.mtx --strategy pool -j 2 --report page.html
+grep -q "Tasks over time" page.html && grep -q "iteration" page.html || fail "page: no tasks"
+run 2 solve p.mtx --report p.mtx
+
 # ---- what is refused ----
 bad() { # STATUS WORDS: the file is bad.mtx
     local status=$1 words=$2
@@ -137,7 +151,6 @@ run 2 solve spd.mtx --out x.txt
 run 2 solve spd.mtx --precision half
 run 2 solve spd.mtx --triangle lower --precond ilu0
 run 8 solve spd.mtx --precision float
-run 8 solve spd.mtx --report page.html
 # What over- or underflows has no answer.
 for value in 1e300 1e-200; do
     printf '%s\n2 2 4\n1 1 %s\n2 2 %s\n1 2 1e-250\n2 1 2e-250\n' "$header" $value $value >bad.mtx

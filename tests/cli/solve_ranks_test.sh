@@ -77,6 +77,7 @@ says err "2 iterations"
 
 # ---- refused by all ranks ----
 ranks 8 2 spd.mtx --order rcm -j 1
+ranks 8 2 spd.mtx --report page.html -j 1
 ranks 4 2 short.npy -j 1
 ranks 4 2 general.mtx --triangle lower --rhs short.npy -j 1
 ranks 3 2 spd.mtx --memory 8M -j 1

@@ -15,7 +15,9 @@
 
 #include "base/file.h"
 #include "base/memory.h"
+#include "page/busy_lanes.h"
 #include "page/chart.h"
+#include "page/pattern.h"
 #include "page/strips.h"
 #include "page/table.h"
 
@@ -199,6 +201,33 @@ static void add_words(sti_text *out)
     sti_page_columns_end(out);
 }
 
+/* An arrow, whose first cells are full. */
+static void add_pattern(sti_text *out)
+{
+    static sti_pattern pattern = {.n = 400};
+    sti_page_columns_begin(out);
+    for (int64_t i = 0; i < pattern.n; i++) {
+        sti_pattern_count(&pattern, i, i);
+        for (int64_t j = 0; j < 40; j++)
+            sti_pattern_count(&pattern, i, j);
+    }
+    sti_pattern_add(out, &pattern, "An arrow, <half>");
+    const sti_pattern small = {.n = 2, .cell = {{1, 0}, {0, 3}}};
+    sti_pattern_add(out, &small, "Two rows");
+    sti_page_columns_end(out);
+}
+
+static void add_lanes(sti_text *out)
+{
+    static const sti_lanes_span spans[] = {
+        {0, 0, 0.002, 0}, {1, 0.0005, 0.003, 0.001}, {0, 0.0025, 0.0041, 0.0002}};
+    sti_lanes_add(out, &(sti_lanes){.title = "Two threads, <busy>",
+                                    .name = "thread",
+                                    .span = spans,
+                                    .spans = 3,
+                                    .lanes = 2});
+}
+
 static void fill_page(sti_page_file *page)
 {
     sti_text *out = &page->text;
@@ -215,6 +244,8 @@ static void fill_page(sti_page_file *page)
     sti_page_card_begin(out);
     sti_strips_add(out, &strips);
     sti_page_card_end(out);
+    add_pattern(out);
+    add_lanes(out);
     sti_page_section_end(out);
     sti_page_section(out, "Tables");
     add_tables(out);

@@ -1,5 +1,5 @@
 #define _GNU_SOURCE /* memfd_create, seals */
-#include "net/window.h"
+#include "net/rank_window.h"
 
 #include <fcntl.h>
 #include <sched.h>

@@ -10,8 +10,8 @@
  * Who reads a shared part synchronises by atomics that lie in it: the owner stores with
  * release, the reader loads with acquire. The memory has no name and is sealed at its
  * size. */
-#ifndef STI_NET_WINDOW_H
-#define STI_NET_WINDOW_H
+#ifndef STI_NET_RANK_WINDOW_H
+#define STI_NET_RANK_WINDOW_H
 
 #include <stdatomic.h>
 #include <stdbool.h>
