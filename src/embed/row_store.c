@@ -58,7 +58,8 @@ size_t sti_row_store_fixed_bytes(const sti_row_store_desc *d)
 {
     const size_t ring = (size_t)sti_row_batch_bytes(d->most) + 12 * (size_t)d->most;
     return (size_t)(d->depth + 1) * ring + 8 * (size_t)d->most +
-           (STI_ROW_STAGE + 2) * d->layout.page_bytes + (size_t)d->layout.pages / 8 +
+           (STI_ROW_STAGE + 2) * d->layout.page_bytes +
+           sti_row_journal_bytes(d->layout.pages) +
            ((size_t)STI_ASYNC_DEPTH * 80 << 10) / 4;
 }
 
