@@ -140,7 +140,8 @@ const sti_cli_command sti_cmd_bench_embedding = {
     .operands = "[TRACE]",
     .example = "stint bench embedding requests.txt --cache 1000 --policy future",
     .about = "TRACE is text with an id a line, or libCacheSim's oracleGeneral (.bin); "
-             "future and static begin with the most frequent ids, lfu and lru empty. "
+             "static begins with the most frequent ids, future with those that come "
+             "first, lfu and lru empty. "
              "Without it, random reads of the disk at depths 1 to 64.",
     .min_operands = 0,
     .max_operands = 1,

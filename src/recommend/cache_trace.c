@@ -143,12 +143,29 @@ static stint_status look(void *user, int64_t batch, uint32_t *rank_out,
     return STINT_OK;
 }
 
+/* Before the first request: static holds the most frequent ids, future those that come
+ * first, as far as there are slots. */
+static void warm(const sti_cache_trace *t, sti_cache_policy policy,
+                 sti_cache_index *index)
+{
+    uint32_t victim;
+    if (policy == STI_CACHE_STATIC)
+        (void)sti_cache_index_warm(index);
+    for (int64_t i = 0;
+         policy == STI_CACHE_FUTURE && i < t->requests && index->filled < index->slots;
+         i++)
+        if (sti_cache_index_find(index, t->rank[i]) == STI_CACHE_NONE)
+            sti_cache_index_release(index,
+                                    sti_cache_index_take(index, t->rank[i], &victim),
+                                    STI_CACHE_NEVER);
+}
+
 static stint_status run_batches(course *c, const sti_cache_desc *desc,
                                 sti_cache_flow *flow)
 {
     stint_status st = sti_cache_flow_init(flow, desc);
-    if (st == STINT_OK && desc->policy <= STI_CACHE_STATIC)
-        (void)sti_cache_index_warm(&flow->index);
+    if (st == STINT_OK)
+        warm(c->trace, desc->policy, &flow->index);
     for (int64_t b = 0; b < desc->batches && st == STINT_OK; b++) {
         int64_t count = 0;
         st = look(c, b, c->rank, &count);

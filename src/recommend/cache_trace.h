@@ -21,8 +21,9 @@ typedef struct sti_cache_ratio {
     int64_t requests, misses; /* an id that a batch has several times counts once */
 } sti_cache_ratio;
 
-/* Through a cache of `slots` ids, `batch` requests at a time. `static` and `future`
- * begin with the most frequent ones, `lfu` and `lru` empty. lookahead: batches that
+/* Through a cache of `slots` ids, `batch` requests at a time. `static` begins
+ * with the most frequent ones, `future` with those that come first, `lfu` and `lru`
+ * empty. lookahead: batches that
  * `future` sees; 0: all. STINT_E_BUDGET: a batch has more ids than slots;
  * STINT_E_MEMORY. */
 stint_status sti_cache_trace_run(const sti_cache_trace *trace, int64_t slots,

@@ -45,6 +45,7 @@ typedef struct sti_learner {
     sti_row_share share; /* of several ranks; of one it is zeroed */
     stint_session *session;
     stint_plan_result plan;       /* of a plan_only one */
+    size_t graph_bytes;           /* weights and activations of the graph in use */
     size_t dense_bytes;           /* of all but the rows */
     float *gradient;              /* [own samples, fields, width] */
     int64_t own_first, own_count; /* samples of a batch that are this rank's */
