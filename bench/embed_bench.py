@@ -227,8 +227,8 @@ def ram(args):
 
 
 def cached(args):
-    fields, batch, steps = [80_000] * 26, 1024, 100
-    rows = data(args, 160_000, fields, 1.05)
+    fields, batch, steps = [80_000] * 26, 64, 500
+    rows = data(args, 100_000, fields, 1.05)
     recipe(args, width=64, batch=batch, steps=steps, order="shuffle")
     disk = run(args, "bench", "embedding", "--folder", args.folder)
     rate = disk["reads"][-1]["per_s"]
@@ -237,8 +237,7 @@ def cached(args):
     for _ in range(args.pairs):
         whole = run(args, "train", "r.ini", "--data", "c.ranks", "--out", "whole", "--force")
         part = run(args, "train", "r.ini", "--data", "c.ranks", "--out", "part", "--force",
-                   "--set", "embedding.cache=%d" % max(int(0.015 * rows * 256),
-                                                       3_000 * 1024))
+                   "--set", "embedding.cache=%d" % int(0.015 * rows * 360))
         step, own = batch / part["examples_per_s"], batch / whole["examples_per_s"]
         pages = (part["pages_read"] + part["pages_written"]) / steps / rate
         print("  %d of %d rows (%.1f %%), %.0f missing a step: %.1f ms; all in memory %.1f ms, "
@@ -281,7 +280,7 @@ def make_group(bytes_most):
 
 
 def mapped(args):
-    limit_bytes, width, batch, steps = args.limit << 20, 128, 1024, 60
+    limit_bytes, width, batch, steps = args.limit << 20, 128, 128, 400
     rows = 20 * limit_bytes // (4 * width) + 1
     samples, fields = 90_000, [rows // 26 + 1] * 26
     seen = data(args, samples, fields, 1.05)
@@ -289,7 +288,7 @@ def mapped(args):
     recipe(args, width=width, batch=batch, steps=steps, order="shuffle")
     budget = args.limit << 20
     plan = run(args, "plan", "r.ini", "--data", "c.ranks")
-    ours_budget = min(budget, seen * 4 * width // 20)
+    ours_budget = min(budget, seen * 4 * width // 20)  # a twentieth even of what is touched
     smallest = plan["smallest_bytes"]
     print("mapped: %d rows of %d that batches have, %s; a budget of %s is a %dth of them"
           % (seen, width, size(seen * 4 * width), size(max(ours_budget, smallest)),

@@ -389,6 +389,12 @@ static stint_status make_session(sti_learner *l, const sti_learner_desc *d, size
                      : stint_session_open(&desc, &l->session);
 }
 
+/* Rows that the window of `future` may hold: an eighth of the memory for rows. */
+static int64_t window_entries(size_t room_bytes)
+{
+    return (int64_t)(room_bytes / 8 / 16);
+}
+
 /* Rows in memory: what embedding.cache says, or what run.memory leaves beside the dense
  * part, whose least is found by a plan without any row. */
 static stint_status size_cache(sti_learner *l, const sti_learner_desc *d)
@@ -415,7 +421,7 @@ static stint_status size_cache(sti_learner *l, const sti_learner_desc *d)
     const size_t left = budget > taken ? budget - taken : 0;
     /* What grows with the total is the reserve. */
     room = room > 0 ? room + fixed : left - left / 256;
-    l->rows.entries = room > fixed ? (int64_t)((room - fixed) / 8 / 16) : 0;
+    l->rows.entries = window_entries(room > fixed ? room - fixed : 0);
     l->rows.cached = sti_row_store_fit(&l->rows, room);
     return STINT_OK;
 }
@@ -530,6 +536,21 @@ stint_status sti_learner_least_rows(const sti_learner *l, int64_t first,
     }
     *rows_out = low;
     return STINT_OK;
+}
+
+size_t sti_learner_rows_budget(const sti_learner *l, int64_t rows)
+{
+    sti_row_store_desc d = l->rows;
+    const size_t fixed = sti_row_store_fixed_bytes(&d);
+    size_t room = 0, need;
+    d.cached = rows;
+    for (;;) {
+        d.entries = window_entries(room);
+        need = sti_row_store_bytes(&d) - fixed;
+        if (need <= room)
+            return fixed + room;
+        room = need;
+    }
 }
 
 /* ---- all weights ---- */

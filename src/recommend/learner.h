@@ -110,6 +110,9 @@ stint_status sti_learner_join(sti_learner *learner, sti_comm *comm, const char *
 /* Bytes that this takes while the rank's own store is there. */
 size_t sti_learner_join_bytes(const sti_learner *learner);
 
+/* Memory that holds so many rows, with what lies beside them. */
+size_t sti_learner_rows_budget(const sti_learner *learner, int64_t rows);
+
 /* SHA-256 of the dense part and all rows' weights; the rows must be flushed. */
 stint_status sti_learner_sha256(sti_learner *learner, char hex_out[65]);
 

@@ -105,7 +105,7 @@ static stint_status explain(const sti_recommend *r, int64_t step)
     const stint_status st = sti_learner_least_rows(l, step, l->steps, &d.cached);
     if (st != STINT_OK)
         return st;
-    const size_t rows = sti_row_store_bytes(&d);
+    const size_t rows = sti_learner_rows_budget(l, d.cached);
     snprintf(least, sizeof least, "%s",
              sti_bytes_text(rows - sti_row_store_fixed_bytes(&d)));
     return sti_fail(STINT_E_BUDGET,
