@@ -7,7 +7,7 @@
                  libCacheSim (pip install libcachesim; run this by a Python that has it) and,
                  for the static order, a loop of this file                            20 s
     misses TEXT  rows missing a step, 1.5 % of rows cached, a window of 256 batches: Zipf 1.05,
-                 and pairs of words of a text (of Debian's documentation where no file is named),
+                 and pairs of words of a text (of texts that Debian installs where no file is named),
                  beside the static order and LRU                                      60 s
     ram          a step with all rows in memory, 26 fields, rows of 64, beside PyTorch's
                  EmbeddingBag(sparse=True) in the same model (--torch)               150 s
