@@ -280,9 +280,9 @@ def make_group(bytes_most):
 
 
 def mapped(args):
-    limit_bytes, width, batch, steps = args.limit << 20, 128, 128, 400
+    limit_bytes, width, batch, steps = args.limit << 20, 128, 64, 300
     rows = 20 * limit_bytes // (4 * width) + 1
-    samples, fields = 90_000, [rows // 26 + 1] * 26
+    samples, fields = 200_000, [rows // 26 + 1] * 26
     seen = data(args, samples, fields, 1.05)
     # Rows that no sample has cost ours nothing: the table is as large as the peer's.
     recipe(args, width=width, batch=batch, steps=steps, order="shuffle")
