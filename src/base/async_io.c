@@ -170,6 +170,21 @@ const char *sti_async_name(const sti_async *io)
     return names[io->way];
 }
 
+size_t sti_async_bytes(sti_async_way way, int depth)
+{
+    enum { RING = 64 << 10, THREAD = 32 << 10 };
+    const char *why;
+    if (way == STI_ASYNC_MMAP)
+        return 0;
+    if (way != STI_ASYNC_THREADS) {
+        sti_uring *ring = sti_uring_create(depth, &why);
+        sti_uring_destroy(ring);
+        if (ring)
+            return RING;
+    }
+    return (size_t)depth * THREAD;
+}
+
 static stint_status op_failed(const sti_paged_file *file, const sti_async_op *op)
 {
     if (!op->write && op->error == ENODATA)

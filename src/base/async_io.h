@@ -34,6 +34,9 @@ enum { STI_ASYNC_DEPTH = 64, STI_ASYNC_THREADS_MOST = 64 };
  * the log says why. STINT_E_MEMORY. */
 stint_status sti_async_create(sti_async_way way, int depth, sti_async **io_out);
 void sti_async_destroy(sti_async *io); /* NULL is fine */
+/* Memory that such an sti_async keeps resident: a ring, or stacks of threads. Tries the
+ * way, so that AUTO is what it will come to. */
+size_t sti_async_bytes(sti_async_way way, int depth);
 /* The way that it came to: "uring", "threads" or "mmap". */
 const char *sti_async_name(const sti_async *io);
 

@@ -11,7 +11,7 @@
 typedef struct bench_args {
     const char *folder;
     int policy, io;
-    int64_t cache, lookahead;
+    int64_t cache, lookahead, batch;
     sti_cli_common common;
 } bench_args;
 
@@ -34,7 +34,13 @@ static const sti_option bench_rows[] = {
      .max = 1e9,
      .unit = "N",
      BENCH_ROW(lookahead, STI_OPTION_INT, "0",
-               "requests that future sees beforehand; 0: all")},
+               "batches that future sees beforehand; 0: all")},
+    {.name = "batch",
+     .min = 1,
+     .max = 1e7,
+     .unit = "N",
+     BENCH_ROW(batch, STI_OPTION_INT, "1",
+               "requests at a time; an id that a batch has twice counts once")},
     {.name = "folder",
      .unit = "DIR",
      BENCH_ROW(folder, STI_OPTION_PATH, ".",
@@ -50,19 +56,20 @@ static stint_status bench_trace(sti_cli_call *call)
 {
     const bench_args *args = call->args;
     sti_cache_trace trace = {.rank = NULL};
-    sti_cache_ratio r = {0, 0};
+    sti_cache_ratio r = {0, 0, 0};
     sti_text text = {0};
     sti_json j;
     stint_status st;
     STI_TRY(sti_cache_trace_read(call->operands[0], &trace));
     STI_TRY(sti_cache_trace_run(&trace, args->cache, (sti_cache_policy)args->policy,
-                                args->lookahead, &r));
+                                args->lookahead, args->batch, &r));
     const double ratio = 1 - (double)r.misses / (double)r.requests;
     if (call->common->json) {
         sti_cli_json_begin(&j, &text);
         sti_json_text(&j, "policy",
                       sti_cache_policy_name((sti_cache_policy)args->policy));
         sti_json_int(&j, "cache", args->cache);
+        sti_json_int(&j, "batches", r.batches);
         sti_json_int(&j, "requests", r.requests);
         sti_json_int(&j, "distinct", trace.distinct);
         sti_json_int(&j, "misses", r.misses);
@@ -133,7 +140,8 @@ const sti_cli_command sti_cmd_bench_embedding = {
     .operands = "[TRACE]",
     .example = "stint bench embedding requests.txt --cache 1000 --policy future",
     .about = "TRACE is text with an id a line, or libCacheSim's oracleGeneral (.bin); "
-             "future and static begin with the most frequent ids, lfu and lru empty. "
+             "static begins with the most frequent ids, future with those that come "
+             "first, lfu and lru empty. "
              "Without it, random reads of the disk at depths 1 to 64.",
     .min_operands = 0,
     .max_operands = 1,

@@ -145,7 +145,8 @@ const sti_cli_command sti_cmd_trust_bits = {
         "Trains the recipe for --steps steps (20 if it says none) on 1, 2 and 3 "
         "threads, with shards in sequence and side by side, on each instruction set, "
         "in a generous and in the smallest memory budget without loss, with workers "
-        "that sleep at random, killed and resumed, and on 2 and 3 processes; "
+        "that sleep at random, killed and resumed, and on 2 and 3 processes; a table "
+        "of embeddings in five budgets, by each policy and way of I/O, too; "
         "run.hash_every says how often weights and optimiser state are hashed. Exit "
         "status 0: one value; 1: the table says which step and tensor differ first. "
         "--threads and --memory are the matrix's own business.",

@@ -14,6 +14,7 @@
 #ifndef STI_DATA_CLICKS_H
 #define STI_DATA_CLICKS_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -73,8 +74,10 @@ typedef struct sti_clicks {
     size_t sample_bytes;     /* label f32, dense f32 [dense], ranks u32 [slots] */
     char sha256[65];         /* of the samples and ids: what a model was trained on */
     char key[65];            /* of the text and how it was read */
-    int64_t samples_at, ids_at, counts_at; /* offsets in the file */
+    int64_t samples_at, ids_at, counts_at; /* offsets in the file, but for its sums */
     size_t ids_bytes;
+    _Atomic uint8_t *looked_at; /* a bit a block whose sum was right; NULL: a file of an
+                                   older version, which has no sums */
 } sti_clicks;
 
 /* Counting done: what `stint data rank` says. */
@@ -92,6 +95,8 @@ stint_status sti_clicks_rank(const sti_clicks_desc *desc, const char *out,
 
 /* Is the file one of ranks? Looks at its first bytes alone. */
 bool sti_clicks_is_ranks(const char *path);
+/* Likewise: of the version whose samples and ids have no checksums. It is read, too. */
+bool sti_clicks_is_old(const char *path);
 /* STINT_E_INPUT: it is none, or damaged; STINT_E_IO; STINT_E_MEMORY. */
 stint_status sti_clicks_open(const char *path, sti_clicks *clicks_out);
 void sti_clicks_close(sti_clicks *clicks); /* also of a zeroed one */

@@ -38,7 +38,8 @@ typedef struct sti_click_counter {
     uint32_t *bag;           /* [fields] ids of this field in the sample so far */
     char *room;              /* 64 KiB, for an id */
     size_t memory_bytes;
-    FILE *out; /* what is written, at path `part_path` */
+    sti_clicks_blocks body; /* of the file */
+    FILE *out;              /* what is written, at path `part_path` */
     char part_path[1100];
     sti_spill counts, names; /* a u32 a rank; the ids' section */
 } sti_click_counter;

@@ -128,14 +128,20 @@ static stint_status read_head(sti_clicks *c)
     if (now.st_size < STI_CLICKS_HEAD_BYTES)
         return damaged(c, "cut short");
     STI_TRY(sti_read_at(c->fd, c->path, 0, head, sizeof head));
-    if (memcmp(head, STI_CLICKS_MAGIC, STI_CLICKS_MAGIC_BYTES) != 0)
+    const bool old = memcmp(head, STI_CLICKS_MAGIC_1, STI_CLICKS_MAGIC_BYTES) == 0;
+    if (!old && memcmp(head, STI_CLICKS_MAGIC, STI_CLICKS_MAGIC_BYTES) != 0)
         return sti_fail(STINT_E_INPUT,
                         "%s: is no file of ranks; `stint data rank` "
                         "makes one",
                         c->path);
     STI_TRY(parse_counts(head, c));
-    if (c->ids_at + (int64_t)c->ids_bytes != (int64_t)now.st_size)
+    const int64_t body = c->ids_at + (int64_t)c->ids_bytes - c->samples_at;
+    if (c->samples_at + (old ? body : sti_clicks_blocks_bytes(body)) !=
+        (int64_t)now.st_size)
         return damaged(c, "of another length than its head says");
+    if (!old &&
+        !(c->looked_at = sti_arena_alloc(c->arena, sti_clicks_blocks_memory(body))))
+        return STINT_E_MEMORY;
     all = sti_alloc((size_t)c->samples_at, "clicks.head");
     c->field = sti_arena_alloc(c->arena, (size_t)c->fields * sizeof *c->field + 1);
     if (!all || !c->field) {
@@ -156,16 +162,26 @@ out:
     return st;
 }
 
-bool sti_clicks_is_ranks(const char *path)
+static bool begins_with(const char *path, const char *magic)
 {
     char head[STI_CLICKS_MAGIC_BYTES];
     int fd = -1;
     if (!path || !sti_path_is_file(path) || sti_file_open(path, &fd) != STINT_OK)
         return false;
     const bool is = pread(fd, head, sizeof head, 0) == (ssize_t)sizeof head &&
-                    memcmp(head, STI_CLICKS_MAGIC, sizeof head) == 0;
+                    memcmp(head, magic, sizeof head) == 0;
     close(fd);
     return is;
+}
+
+bool sti_clicks_is_old(const char *path)
+{
+    return begins_with(path, STI_CLICKS_MAGIC_1);
+}
+
+bool sti_clicks_is_ranks(const char *path)
+{
+    return begins_with(path, STI_CLICKS_MAGIC) || sti_clicks_is_old(path);
 }
 
 stint_status sti_clicks_open(const char *path, sti_clicks *clicks_out)
@@ -198,8 +214,8 @@ stint_status sti_clicks_read(const sti_clicks *c, int64_t first, int64_t count,
                              void *samples_out)
 {
     const stint_status st =
-        sti_read_at(c->fd, c->path, c->samples_at + first * (int64_t)c->sample_bytes,
-                    samples_out, (size_t)count * c->sample_bytes);
+        sti_clicks_blocks_read(c, c->samples_at + first * (int64_t)c->sample_bytes,
+                               samples_out, (size_t)count * c->sample_bytes);
     for (int64_t i = 0; i < count && st == STINT_OK; i++) {
         const uint32_t *rank =
             sti_clicks_ranks(c, (char *)samples_out + (size_t)i * c->sample_bytes);
@@ -216,14 +232,20 @@ stint_status sti_clicks_read(const sti_clicks *c, int64_t first, int64_t count,
 stint_status sti_clicks_counts(const sti_clicks *c, int64_t first, int64_t count,
                                uint32_t *counts_out)
 {
-    return sti_read_at(c->fd, c->path, c->counts_at + 4 * first, counts_out,
-                       (size_t)count * sizeof *counts_out);
+    return sti_clicks_blocks_read(c, c->counts_at + 4 * first, counts_out,
+                                  (size_t)count * sizeof *counts_out);
 }
 
 /* ---- ids alone ---- */
 
+static stint_status put_bytes(void *user, const void *bytes, size_t n_bytes)
+{
+    return sti_writer_add(user, bytes, n_bytes);
+}
+
 static stint_status copy_rest(const sti_clicks *c, sti_writer *writer)
 {
+    sti_clicks_blocks blocks = {.put = put_bytes, .user = writer};
     const int64_t end = c->ids_at + (int64_t)c->ids_bytes;
     stint_status st = STINT_OK;
     enum { PIECE = 1 << 16 };
@@ -232,12 +254,12 @@ static stint_status copy_rest(const sti_clicks *c, sti_writer *writer)
         return STINT_E_MEMORY;
     for (int64_t at = c->counts_at; at < end && st == STINT_OK; at += PIECE) {
         const size_t n = end - at < PIECE ? (size_t)(end - at) : PIECE;
-        st = sti_read_at(c->fd, c->path, at, room, n);
+        st = sti_clicks_blocks_read(c, at, room, n);
         if (st == STINT_OK)
-            st = sti_writer_add(writer, room, n);
+            st = sti_clicks_blocks_add(&blocks, room, n);
     }
     sti_free(room);
-    return st;
+    return st == STINT_OK ? sti_clicks_blocks_end(&blocks) : st;
 }
 
 stint_status sti_clicks_write_ids(const sti_clicks *clicks, const char *path)
@@ -280,9 +302,8 @@ static stint_status fill(id_reader *r)
     memmove(r->buffer, r->buffer + r->at, left);
     if (more > r->clicks->ids_bytes - r->taken)
         more = r->clicks->ids_bytes - r->taken;
-    const stint_status st =
-        sti_read_at(r->clicks->fd, r->clicks->path,
-                    r->clicks->ids_at + (int64_t)r->taken, r->buffer + left, more);
+    const stint_status st = sti_clicks_blocks_read(
+        r->clicks, r->clicks->ids_at + (int64_t)r->taken, r->buffer + left, more);
     r->at = 0;
     r->end = left + more;
     r->taken += more;

@@ -1,6 +1,6 @@
 /* Inside the data room: the file of ranks.
  *
- *     "stint clicks 1\n\n"                16 bytes
+ *     "stint clicks 2\n\n"                16 bytes
  *     key, sha256                         64 hex digits each
  *     samples, train, rows, ids' bytes    u64 each
  *     dense, fields, slots, CRC-32C       u32 each; of all of the head but itself
@@ -9,13 +9,16 @@
  * ranks u32 counts                              u32 a rank ids a rank: field u16
  * (65535: it is some field's `other`), length u16, bytes
  *
- * Integers are stored lowest byte first. sha256 is that of all behind the fields. */
+ * Integers are stored lowest byte first. sha256 is that of all behind the fields, which
+ * is cut into blocks with a sum behind each (clicks_blocks.h); files of version 1,
+ * which have none, are read, too. */
 #ifndef STI_DATA_CLICKS_FILE_H
 #define STI_DATA_CLICKS_FILE_H
 
-#include "data/clicks.h"
+#include "data/clicks_blocks.h"
 
-#define STI_CLICKS_MAGIC       "stint clicks 1\n\n"
+#define STI_CLICKS_MAGIC       "stint clicks 2\n\n"
+#define STI_CLICKS_MAGIC_1     "stint clicks 1\n\n"
 #define STI_CLICKS_MAGIC_BYTES 16
 #define STI_CLICKS_HEAD_BYTES  (16 + 128 + 32 + 16)
 #define STI_CLICKS_FIELD_BYTES (48 + 16 + 8)

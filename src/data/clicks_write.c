@@ -12,13 +12,19 @@
 
 /* ---- writing ---- */
 
+static stint_status put_bytes(void *user, const void *bytes, size_t n_bytes)
+{
+    const sti_click_counter *c = user;
+    if (n_bytes > 0 && fwrite(bytes, n_bytes, 1, c->out) != 1)
+        return sti_fail_errno("%s: cannot be written", c->part_path);
+    return STINT_OK;
+}
+
 static stint_status put(sti_click_counter *c, sti_sha256 *hash, const void *bytes,
                         size_t n_bytes)
 {
     sti_sha256_add(hash, bytes, n_bytes);
-    if (n_bytes > 0 && fwrite(bytes, n_bytes, 1, c->out) != 1)
-        return sti_fail_errno("%s: cannot be written", c->part_path);
-    return STINT_OK;
+    return sti_clicks_blocks_add(&c->body, bytes, n_bytes);
 }
 
 static stint_status fill_block(sti_click_counter *c, int b, int64_t count,
@@ -89,7 +95,7 @@ static stint_status copy_like(sti_click_counter *c)
         const bool counts = at < like->ids_at;
         const int64_t stop = counts ? like->ids_at : end;
         const size_t n = stop - at < 1 << 16 ? (size_t)(stop - at) : 1 << 16;
-        st = sti_read_at(like->fd, like->path, at, c->room, n);
+        st = sti_clicks_blocks_read(like, at, c->room, n);
         if (st == STINT_OK)
             st = sti_spill_add(counts ? &c->counts : &c->names, c->room, n);
         at += (int64_t)n;
@@ -126,9 +132,11 @@ stint_status sti_click_counter_write(sti_click_counter *c, const char *path)
     sti_clicks_place(&c->clicks);
     if (fseek(c->out, (long)c->clicks.samples_at, SEEK_SET) != 0)
         return sti_fail_errno("%s: cannot be written", c->part_path);
+    c->body = (sti_clicks_blocks){.put = put_bytes, .user = c};
     STI_TRY(write_samples(c, &hash));
     STI_TRY(copy_spill(c, &hash, &c->counts));
     STI_TRY(copy_spill(c, &hash, &c->names));
+    STI_TRY(sti_clicks_blocks_end(&c->body));
     sti_sha256_hex(&hash, c->clicks.sha256);
     STI_TRY(write_head(c));
     const bool closed = fclose(c->out) == 0;
@@ -234,8 +242,12 @@ static bool is_there(const char *path, const char *key)
     if (!sti_clicks_is_ranks(path) || sti_clicks_open(path, &have) != STINT_OK)
         return false;
     const bool same = strcmp(have.key, key) == 0;
+    if (same && !have.looked_at)
+        sti_log(STINT_LOG_INFO,
+                "%s: is of a version without checksums; it is made anew", path);
+    const bool usable = same && have.looked_at;
     sti_clicks_close(&have);
-    return same;
+    return usable;
 }
 
 stint_status sti_clicks_rank(const sti_clicks_desc *desc, const char *out,

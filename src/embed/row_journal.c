@@ -39,7 +39,14 @@ stint_status sti_row_journal_init(sti_row_journal *j, const char *folder,
     *j = (sti_row_journal){
         .folder = folder, .fd = -1, .pages = pages, .page_bytes = page_bytes};
     j->held = sti_alloc((size_t)pages / 8 + 1, "embed.journal");
-    return j->held ? STINT_OK : STINT_E_MEMORY;
+    j->fresh = sti_alloc((size_t)pages / 8 + 1, "embed.journal");
+    j->list = sti_alloc_array(STI_JOURNAL_FRESH, sizeof *j->list, "embed.journal");
+    return j->held && j->fresh && j->list ? STINT_OK : STINT_E_MEMORY;
+}
+
+size_t sti_row_journal_bytes(int64_t pages)
+{
+    return 2 * ((size_t)pages / 8 + 1) + STI_JOURNAL_FRESH * sizeof(int64_t);
 }
 
 void sti_row_journal_fini(sti_row_journal *j)
@@ -47,6 +54,8 @@ void sti_row_journal_fini(sti_row_journal *j)
     if (j->held && j->fd >= 0)
         close(j->fd);
     sti_free(j->held);
+    sti_free(j->fresh);
+    sti_free(j->list);
     *j = (sti_row_journal){.fd = -1};
 }
 
@@ -150,6 +159,8 @@ stint_status sti_row_journal_begin(sti_row_journal *j, int64_t generation, int64
     j->generation = generation;
     j->offset = (int64_t)sizeof head;
     memset(j->held, 0, (size_t)j->pages / 8 + 1);
+    memset(j->fresh, 0, (size_t)j->pages / 8 + 1);
+    j->fresh_count = 0;
     STI_TRY(sti_write_all(j->fd, path, &head, sizeof head));
     if (fsync(j->fd) != 0)
         return sti_fail_errno("%s: cannot be written", path);
@@ -167,6 +178,18 @@ static uint32_t record_crc(int64_t generation, uint64_t page, const void *bytes,
     return sti_crc32c(sti_crc32c(0, head, sizeof head), bytes, n_bytes);
 }
 
+stint_status sti_row_journal_sync(sti_row_journal *j)
+{
+    if (fdatasync(j->fd) != 0)
+        return sti_fail_errno("%s/" NAME "%" PRId64 ": cannot be written", j->folder,
+                              j->generation);
+    for (int64_t i = 0; i < j->fresh_count; i++)
+        j->fresh[j->list[i] / 8] =
+            (uint8_t)(j->fresh[j->list[i] / 8] & ~(1u << j->list[i] % 8));
+    j->fresh_count = 0;
+    return STINT_OK;
+}
+
 stint_status sti_row_journal_add(sti_row_journal *j, int64_t page, const void *bytes)
 {
     char path[1200];
@@ -180,17 +203,11 @@ stint_status sti_row_journal_add(sti_row_journal *j, int64_t page, const void *b
     if (st != STINT_OK)
         return st;
     j->held[page / 8] = (uint8_t)(j->held[page / 8] | 1u << page % 8);
+    j->fresh[page / 8] = (uint8_t)(j->fresh[page / 8] | 1u << page % 8);
+    j->list[j->fresh_count++] = page;
     j->offset += (int64_t)(sizeof head + j->page_bytes);
     j->bytes += (int64_t)(sizeof head + j->page_bytes);
-    return STINT_OK;
-}
-
-stint_status sti_row_journal_sync(sti_row_journal *j)
-{
-    if (fdatasync(j->fd) != 0)
-        return sti_fail_errno("%s/" NAME "%" PRId64 ": cannot be written", j->folder,
-                              j->generation);
-    return STINT_OK;
+    return j->fresh_count == STI_JOURNAL_FRESH ? sti_row_journal_sync(j) : STINT_OK;
 }
 
 /* ---- taking back ---- */

@@ -5,11 +5,17 @@
  * synced. Generation g is the table as checkpoint g saw it; taking back all of
  * journal-g makes it so again, whatever was written since, half pages included. A
  * record that is not whole was never relied on: what it would take back was not
- * overwritten yet. */
+ * overwritten yet.
+ *
+ * A sync costs as much as dozens of pages, so one serves as many as it can: a page is
+ * appended when it is read, long before it is overwritten, and only an overwriting
+ * whose page came in since the last sync asks for one. */
 #ifndef STI_EMBED_ROW_JOURNAL_H
 #define STI_EMBED_ROW_JOURNAL_H
 
 #include "base/page_file.h"
+
+enum { STI_JOURNAL_FRESH = 4096 }; /* pages between two syncs, at most */
 
 typedef struct sti_row_journal {
     const char *folder; /* borrowed */
@@ -18,6 +24,9 @@ typedef struct sti_row_journal {
     int64_t pages;
     size_t page_bytes;
     uint8_t *held;  /* a bit a page: it is in the journal */
+    uint8_t *fresh; /* likewise: since the last sync */
+    int64_t *list;  /* [STI_JOURNAL_FRESH] these pages */
+    int64_t fresh_count;
     int64_t offset; /* where the next record goes */
     int64_t bytes;  /* written by this process, to all journals */
 } sti_row_journal;
@@ -36,7 +45,16 @@ static inline bool sti_row_journal_holds(const sti_row_journal *journal, int64_t
     return journal->held[page / 8] >> page % 8 & 1;
 }
 
-/* Append the old bytes of a page; _sync before it is overwritten. */
+static inline bool sti_row_journal_is_fresh(const sti_row_journal *journal,
+                                            int64_t page)
+{
+    return journal->fresh[page / 8] >> page % 8 & 1;
+}
+
+/* Bytes in memory. */
+size_t sti_row_journal_bytes(int64_t pages);
+/* Append the old bytes of a page, which is fresh then; _sync before it is overwritten.
+ */
 stint_status sti_row_journal_add(sti_row_journal *journal, int64_t page,
                                  const void *bytes);
 stint_status sti_row_journal_sync(sti_row_journal *journal);

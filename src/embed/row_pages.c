@@ -67,6 +67,28 @@ static int64_t choose_pages(sti_row_store *s, const sti_cache_place *places,
     return n;
 }
 
+/* Old bytes of the pages on the stage, as they were at the checkpoint, if they are not
+ * in the journal. Before the first checkpoint there is nothing to go back to. */
+static stint_status keep_old(sti_row_store *s, int64_t pages)
+{
+    stint_status st = STINT_OK;
+    if (s->journal.generation == 0)
+        return STINT_OK;
+    for (int64_t k = 0; k < pages && st == STINT_OK; k++)
+        if (!sti_row_journal_holds(&s->journal, s->page[k]))
+            st = sti_row_journal_add(&s->journal, s->page[k], stage_of(s, k));
+    return st;
+}
+
+/* The pages on the stage are about to be overwritten. */
+static stint_status sync_old(sti_row_store *s, int64_t pages)
+{
+    for (int64_t k = 0; k < pages && s->journal.generation > 0; k++)
+        if (sti_row_journal_is_fresh(&s->journal, s->page[k]))
+            return sti_row_journal_sync(&s->journal);
+    return STINT_OK;
+}
+
 static void take_records(sti_row_store *s, const sti_cache_place *places, int64_t first,
                          int64_t end, const bool *fresh)
 {
@@ -91,6 +113,8 @@ stint_status sti_row_pages_read(sti_row_store *s, const sti_cache_place *places,
     for (int64_t first = 0, end; first < count && st == STINT_OK; first = end) {
         const int64_t pages = choose_pages(s, places, first, count, &end);
         st = read_pages(s, pages, fresh);
+        if (st == STINT_OK && s->course.trained) /* it will be overwritten one day */
+            st = keep_old(s, pages);
         if (st == STINT_OK)
             take_records(s, places, first, end, fresh);
     }
@@ -98,23 +122,6 @@ stint_status sti_row_pages_read(sti_row_store *s, const sti_cache_place *places,
 }
 
 /* ---- writing ---- */
-
-/* Old bytes of the pages on the stage, before they are overwritten for the first time
- * since the checkpoint. Before the first one there is nothing to go back to. */
-static stint_status keep_old(sti_row_store *s, int64_t pages)
-{
-    bool any = false;
-    stint_status st = STINT_OK;
-    if (s->journal.generation == 0)
-        return STINT_OK;
-    for (int64_t k = 0; k < pages && st == STINT_OK; k++) {
-        if (sti_row_journal_holds(&s->journal, s->page[k]))
-            continue;
-        st = sti_row_journal_add(&s->journal, s->page[k], stage_of(s, k));
-        any = true;
-    }
-    return st == STINT_OK && any ? sti_row_journal_sync(&s->journal) : st;
-}
 
 /* Dirty rows of the cache that lie in this page and that no batch uses. */
 static void add_neighbours(sti_row_store *s, int64_t k)
@@ -155,6 +162,7 @@ static stint_status write_pages(sti_row_store *s, const sti_cache_place *places,
     stint_status st;
     STI_TRY(read_pages(s, pages, fresh));
     STI_TRY(keep_old(s, pages));
+    STI_TRY(sync_old(s, pages));
     for (int64_t k = 0; k < pages; k++) {
         if (fresh[k])
             sti_row_make_page(l, s->page[k], stage_of(s, k));

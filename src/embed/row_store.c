@@ -57,9 +57,11 @@ sti_cache_desc sti_row_store_cache(const sti_row_store_desc *d, const sti_row_co
 size_t sti_row_store_fixed_bytes(const sti_row_store_desc *d)
 {
     const size_t ring = (size_t)sti_row_batch_bytes(d->most) + 12 * (size_t)d->most;
+    const int64_t pages = d->layout.pages;
+    const size_t stage = (size_t)(pages < STI_ROW_STAGE ? pages : STI_ROW_STAGE);
     return (size_t)(d->depth + 1) * ring + 8 * (size_t)d->most +
-           (STI_ROW_STAGE + 2) * d->layout.page_bytes + (size_t)d->layout.pages / 8 +
-           ((size_t)STI_ASYNC_DEPTH * 80 << 10) / 4;
+           (stage + 2) * d->layout.page_bytes + sti_row_journal_bytes(pages) +
+           d->io_bytes;
 }
 
 size_t sti_row_store_bytes(const sti_row_store_desc *d)

@@ -34,7 +34,8 @@ typedef struct sti_row_store_desc {
     int64_t lookahead, entries; /* of the window: batches; rows of all of them */
     int depth;                  /* batches prepared beyond the one at hand */
     sti_async_way io;
-    int64_t most; /* ids of a batch */
+    size_t io_bytes; /* sti_async_bytes of it, where a budget counts */
+    int64_t most;    /* ids of a batch */
     bool read_only;
     bool resume; /* the file is there, of this very identity; else it begins anew */
 } sti_row_store_desc;

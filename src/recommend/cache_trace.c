@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "base/number.h"
 #include "data/clicks_ids.h"
+#include "embed/row_batch.h"
 
 enum { RECORD = 24 };
 #define FILE_MOST ((size_t)1 << 32)
@@ -124,42 +125,85 @@ void sti_cache_trace_fini(sti_cache_trace *trace)
 
 /* ---- running ---- */
 
+/* A trace in batches. */
+typedef struct course {
+    const sti_cache_trace *trace;
+    int64_t batch;
+    uint32_t *rank, *slot, *scratch; /* [batch] */
+} course;
+
 static stint_status look(void *user, int64_t batch, uint32_t *rank_out,
                          int64_t *count_out)
 {
-    const sti_cache_trace *t = user;
-    *rank_out = t->rank[batch];
-    *count_out = 1;
+    const course *c = user;
+    const int64_t first = batch * c->batch, left = c->trace->requests - first;
+    const int64_t n = left < c->batch ? left : c->batch;
+    memcpy(rank_out, c->trace->rank + first, (size_t)n * sizeof *rank_out);
+    *count_out = sti_row_batch_unique(rank_out, n, c->scratch);
     return STINT_OK;
+}
+
+/* Before the first request: static holds the most frequent ids, future those that come
+ * first, as far as there are slots. */
+static void warm(const sti_cache_trace *t, sti_cache_policy policy,
+                 sti_cache_index *index)
+{
+    uint32_t victim;
+    if (policy == STI_CACHE_STATIC)
+        (void)sti_cache_index_warm(index);
+    for (int64_t i = 0;
+         policy == STI_CACHE_FUTURE && i < t->requests && index->filled < index->slots;
+         i++)
+        if (sti_cache_index_find(index, t->rank[i]) == STI_CACHE_NONE)
+            sti_cache_index_release(index,
+                                    sti_cache_index_take(index, t->rank[i], &victim),
+                                    STI_CACHE_NEVER);
+}
+
+static stint_status run_batches(course *c, const sti_cache_desc *desc,
+                                sti_cache_flow *flow)
+{
+    stint_status st = sti_cache_flow_init(flow, desc);
+    if (st == STINT_OK)
+        warm(c->trace, desc->policy, &flow->index);
+    for (int64_t b = 0; b < desc->batches && st == STINT_OK; b++) {
+        int64_t count = 0;
+        st = look(c, b, c->rank, &count);
+        if (st == STINT_OK)
+            st = sti_cache_flow_prepare(flow, b, c->rank, count, c->slot);
+        if (st == STINT_OK)
+            sti_cache_flow_release(flow, b, c->slot, count, true);
+    }
+    return st;
 }
 
 stint_status sti_cache_trace_run(const sti_cache_trace *t, int64_t slots,
                                  sti_cache_policy policy, int64_t lookahead,
-                                 sti_cache_ratio *ratio_out)
+                                 int64_t batch, sti_cache_ratio *ratio_out)
 {
-    const int64_t ahead =
-        lookahead > 0 && lookahead < t->requests ? lookahead : t->requests;
-    sti_cache_trace copy = *t;
-    sti_cache_flow flow;
+    const int64_t batches = (t->requests + batch - 1) / batch;
+    const int64_t ahead = lookahead > 0 && lookahead < batches ? lookahead : batches;
+    sti_cache_flow flow = {.look = NULL};
+    course c = {.trace = t,
+                .batch = batch,
+                .rank = sti_alloc_array(batch + 1, sizeof *c.rank, "trace"),
+                .slot = sti_alloc_array(batch + 1, sizeof *c.slot, "trace"),
+                .scratch = sti_alloc_array(batch + 1, sizeof *c.scratch, "trace")};
     const sti_cache_desc desc = {.policy = policy,
                                  .rows = t->distinct,
                                  .slots = slots,
                                  .lookahead = ahead,
-                                 .entries = ahead + 2,
-                                 .most = 1,
-                                 .batches = t->requests,
+                                 .entries = (ahead + 2) * batch,
+                                 .most = batch,
+                                 .batches = batches,
                                  .look = look,
-                                 .user = &copy};
-    stint_status st = sti_cache_flow_init(&flow, &desc);
-    if (st == STINT_OK && policy <= STI_CACHE_STATIC)
-        (void)sti_cache_index_warm(&flow.index);
-    for (int64_t i = 0; i < t->requests && st == STINT_OK; i++) {
-        uint32_t slot;
-        st = sti_cache_flow_prepare(&flow, i, &t->rank[i], 1, &slot);
-        if (st == STINT_OK)
-            sti_cache_flow_release(&flow, i, &slot, 1, true);
-    }
-    *ratio_out = (sti_cache_ratio){t->requests, flow.missed_all};
+                                 .user = &c};
+    stint_status st =
+        c.rank && c.slot && c.scratch ? run_batches(&c, &desc, &flow) : STINT_E_MEMORY;
+    *ratio_out = (sti_cache_ratio){batches, flow.touched, flow.missed_all};
     sti_cache_flow_fini(&flow);
+    sti_free(c.rank);
+    sti_free(c.slot);
+    sti_free(c.scratch);
     return st;
 }

@@ -12,6 +12,7 @@
 #include "net/net.h"
 #include "stint/op.h"
 #include "train/optimizer_section.h"
+#include "train/ranking.h"
 #include "train/run_section.h"
 #include "train/train_section.h"
 
@@ -288,14 +289,16 @@ static stint_status describe(sti_learner *l, const sti_learner_desc *d)
                         .rings = (int)l->embedding.prefetch + 1,
                         .part = (uint32_t)l->rank,
                         .parts = (uint32_t)l->ranks};
-    l->rows = (sti_row_store_desc){.folder = l->folder,
-                                   .hot = l->embedding.hot,
-                                   .policy = (sti_cache_policy)l->embedding.policy,
-                                   .lookahead = l->embedding.lookahead,
-                                   .depth = (int)l->embedding.prefetch,
-                                   .io = (sti_async_way)l->embedding.io,
-                                   .most = sti_feed_most(&l->feed_desc),
-                                   .resume = d->resume};
+    l->rows = (sti_row_store_desc){
+        .folder = l->folder,
+        .hot = l->embedding.hot,
+        .policy = (sti_cache_policy)l->embedding.policy,
+        .lookahead = l->embedding.lookahead,
+        .depth = (int)l->embedding.prefetch,
+        .io = (sti_async_way)l->embedding.io,
+        .io_bytes = sti_async_bytes((sti_async_way)l->embedding.io, STI_ASYNC_DEPTH),
+        .most = sti_feed_most(&l->feed_desc),
+        .resume = d->resume};
     STI_TRY(sti_row_layout_of(l->clicks.rows, l->model.width,
                               sti_row_state_floats((sti_row_rule)rule, l->model.width),
                               sti_recipe_seed(d->recipe, STI_STREAM_INIT),
@@ -315,8 +318,17 @@ static size_t gradient_bytes(const sti_learner *l)
     return 4 * (size_t)(l->own_count * l->clicks.fields * l->model.width);
 }
 
-enum { OTHERS = 4 };
-#define FILE_BYTES ((size_t)256 << 10)
+enum { OTHERS = 5 };
+#define FILE_BYTES ((size_t)64 << 10)
+
+/* What judging at the end takes beside all else: samples and scores of the test part,
+ * and the graph in use, which needs less than one that is trained. */
+static size_t test_bytes(const sti_learner *l)
+{
+    const int64_t count = l->clicks.samples - l->clicks.train;
+    return sti_feed_bytes(&l->feed_desc) + 4 * (size_t)l->batch +
+           (size_t)(5 * count + sti_ranking_bytes(count)) + l->graph_bytes;
+}
 
 /* Rows to and fro while it trains, or their gathering at the end. */
 static size_t exchange_bytes(const sti_learner *l)
@@ -335,7 +347,9 @@ static void list_others(const sti_learner *l, size_t rows,
     parts[1] = (stint_plan_part){"row gradients", "of a batch", gradient_bytes(l)};
     parts[2] = (stint_plan_part){"samples", "batches on their way, files",
                                  sti_feed_bytes(&l->feed_desc) + FILE_BYTES};
-    parts[3] =
+    parts[3] = (stint_plan_part){"test part", "scores, labels, the graph in use",
+                                 test_bytes(l)};
+    parts[4] =
         (stint_plan_part){"rows to and fro", "of other processes, and their gradients",
                           l->clicks.fields > 0 ? exchange_bytes(l) : 0};
 }
@@ -375,6 +389,12 @@ static stint_status make_session(sti_learner *l, const sti_learner_desc *d, size
                      : stint_session_open(&desc, &l->session);
 }
 
+/* Rows that the window of `future` may hold: an eighth of the memory for rows. */
+static int64_t window_entries(size_t room_bytes)
+{
+    return (int64_t)(room_bytes / 8 / 16);
+}
+
 /* Rows in memory: what embedding.cache says, or what run.memory leaves beside the dense
  * part, whose least is found by a plan without any row. */
 static stint_status size_cache(sti_learner *l, const sti_learner_desc *d)
@@ -389,6 +409,11 @@ static stint_status size_cache(sti_learner *l, const sti_learner_desc *d)
         return st;
     l->dense_bytes =
         l->plan.smallest_bytes ? l->plan.smallest_bytes : l->plan.peak_bytes;
+    for (int i = 0; i < l->plan.part_count; i++)
+        if (strcmp(l->plan.parts[i].name, "activations") == 0 ||
+            strcmp(l->plan.parts[i].name, "parameters") == 0)
+            l->graph_bytes += l->plan.parts[i].bytes;
+    l->dense_bytes += l->graph_bytes;
     if (room == 0 && budget == 0)
         return STINT_OK;
     const size_t fixed = sti_row_store_fixed_bytes(&l->rows);
@@ -396,7 +421,7 @@ static stint_status size_cache(sti_learner *l, const sti_learner_desc *d)
     const size_t left = budget > taken ? budget - taken : 0;
     /* What grows with the total is the reserve. */
     room = room > 0 ? room + fixed : left - left / 256;
-    l->rows.entries = room > fixed ? (int64_t)((room - fixed) / 8 / 16) : 0;
+    l->rows.entries = window_entries(room > fixed ? room - fixed : 0);
     l->rows.cached = sti_row_store_fit(&l->rows, room);
     return STINT_OK;
 }
@@ -511,6 +536,21 @@ stint_status sti_learner_least_rows(const sti_learner *l, int64_t first,
     }
     *rows_out = low;
     return STINT_OK;
+}
+
+size_t sti_learner_rows_budget(const sti_learner *l, int64_t rows)
+{
+    sti_row_store_desc d = l->rows;
+    const size_t fixed = sti_row_store_fixed_bytes(&d);
+    size_t room = 0, need;
+    d.cached = rows;
+    for (;;) {
+        d.entries = window_entries(room);
+        need = sti_row_store_bytes(&d) - fixed;
+        if (need <= room)
+            return fixed + room;
+        room = need;
+    }
 }
 
 /* ---- all weights ---- */

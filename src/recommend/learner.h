@@ -45,6 +45,7 @@ typedef struct sti_learner {
     sti_row_share share; /* of several ranks; of one it is zeroed */
     stint_session *session;
     stint_plan_result plan;       /* of a plan_only one */
+    size_t graph_bytes;           /* weights and activations of the graph in use */
     size_t dense_bytes;           /* of all but the rows */
     float *gradient;              /* [own samples, fields, width] */
     int64_t own_first, own_count; /* samples of a batch that are this rank's */
@@ -108,6 +109,9 @@ stint_status sti_learner_least_rows(const sti_learner *learner, int64_t first,
 stint_status sti_learner_join(sti_learner *learner, sti_comm *comm, const char *folder);
 /* Bytes that this takes while the rank's own store is there. */
 size_t sti_learner_join_bytes(const sti_learner *learner);
+
+/* Memory that holds so many rows, with what lies beside them. */
+size_t sti_learner_rows_budget(const sti_learner *learner, int64_t rows);
 
 /* SHA-256 of the dense part and all rows' weights; the rows must be flushed. */
 stint_status sti_learner_sha256(sti_learner *learner, char hex_out[65]);

@@ -97,6 +97,11 @@ stint_status sti_recipe_ranks(const stint_recipe *recipe, char path_out[1024])
     const char *path = sti_data_section_of(recipe)->path;
     sti_clicks_counted counted;
     sti_clicks_desc desc;
+    if (sti_clicks_is_old(path))
+        sti_log(STINT_LOG_WARNING,
+                "%s: is of a version without checksums of samples and ids; `stint data "
+                "rank` makes one that has them",
+                path);
     if (sti_clicks_is_ranks(path)) {
         snprintf(path_out, 1024, "%s", path);
         return STINT_OK;

@@ -59,6 +59,8 @@ stint_status sti_recommend_remove_parts(sti_recommend *r);
 
 stint_status sti_recommend_log_begin(sti_recommend *r, bool resumed);
 stint_status sti_recommend_log_step(sti_recommend *r);
+/* weights_sha256: of all, at the end; else NULL. */
+stint_status sti_recommend_log_state(sti_recommend *r, const char *weights_sha256);
 stint_status sti_recommend_log_end(sti_recommend *r, stint_status status,
                                    const stint_embed_result *result);
 

@@ -1,4 +1,6 @@
 /* log.jsonl of a training of clicks: what the report is made of. */
+#include <stdio.h>
+
 #include "base/clock.h"
 #include "recommend/recommend.h"
 
@@ -50,6 +52,24 @@ stint_status sti_recommend_log_step(sti_recommend *r)
     sti_json_int(&j, "pages_read", c.pages_read);
     sti_json_int(&j, "pages_written", c.pages_written);
     sti_json_float(&j, "seconds", sti_seconds_since(r->start_ns));
+    return sti_json_log_end(&r->log, &j);
+}
+
+/* Rows are hashed at the end alone; till then what they do to the dense part shows. */
+stint_status sti_recommend_log_state(sti_recommend *r, const char *weights_sha256)
+{
+    char sha[65], first[17], rows[17] = "0000000000000000";
+    sti_json j = sti_json_log_begin(&r->log, "state");
+    stint_session_state_sha256(r->learner.session, sha);
+    snprintf(first, sizeof first, "%.16s", sha);
+    if (weights_sha256)
+        snprintf(rows, sizeof rows, "%.16s", weights_sha256);
+    sti_json_int(&j, "step", stint_session_steps(r->learner.session));
+    sti_json_text(&j, "sha256", weights_sha256 ? weights_sha256 : sha);
+    sti_json_begin_object(&j, "tensors");
+    sti_json_text(&j, "weights and moments", first);
+    sti_json_text(&j, "rows", rows);
+    sti_json_end_object(&j);
     return sti_json_log_end(&r->log, &j);
 }
 

@@ -143,7 +143,7 @@ static stint_status find_smallest(sti_learner *l, stint_embed_plan *p)
     if (l->clicks.fields == 0)
         return STINT_OK;
     const stint_status st = sti_learner_least_rows(l, 0, epoch_steps(l), &d.cached);
-    const size_t rows = sti_row_store_bytes(&d);
+    const size_t rows = sti_learner_rows_budget(l, d.cached);
     p->memory.smallest_bytes =
         l->dense_bytes + rows + rows / 128 + 2 * STI_LEARNER_VARIES;
     return st;

@@ -105,7 +105,7 @@ static stint_status explain(const sti_recommend *r, int64_t step)
     const stint_status st = sti_learner_least_rows(l, step, l->steps, &d.cached);
     if (st != STINT_OK)
         return st;
-    const size_t rows = sti_row_store_bytes(&d);
+    const size_t rows = sti_learner_rows_budget(l, d.cached);
     snprintf(least, sizeof least, "%s",
              sti_bytes_text(rows - sti_row_store_fixed_bytes(&d)));
     return sti_fail(STINT_E_BUDGET,
@@ -260,6 +260,9 @@ static stint_status after_step(sti_recommend *r)
     r->steps_here++;
     if (r->first && is_due(sti_run_section_of(r->recipe)->log_every, step))
         STI_TRY(sti_recommend_log_step(r));
+    if (r->first && step < r->learner.steps &&
+        is_due(sti_run_section_of(r->recipe)->hash_every, step))
+        STI_TRY(sti_recommend_log_state(r, NULL));
     if (saves_now(r, step))
         STI_TRY(sti_recommend_save(r));
     tell(r, false);
@@ -388,6 +391,8 @@ static stint_status use_model(sti_recommend *r, stint_embed_result *result)
     STI_TRY(evaluate(r));
     fill_result(r, result);
     STI_TRY(sti_learner_sha256(&r->learner, result->weights_sha256));
+    if (sti_run_section_of(r->recipe)->hash_every > 0)
+        STI_TRY(sti_recommend_log_state(r, result->weights_sha256));
     STI_TRY(sti_recommend_save_model(r, result->weights_sha256));
 out:
     return st;

@@ -46,12 +46,6 @@ void sti_scorer_close(sti_scorer *scorer)
     *scorer = (sti_scorer){.use = NULL};
 }
 
-size_t sti_scorer_bytes(const sti_feed_desc *feed, int64_t samples)
-{
-    return sti_feed_bytes(feed) + (size_t)(5 * samples + sti_ranking_bytes(samples)) +
-           4 * (size_t)feed->batch;
-}
-
 static void fill(void *user, int64_t part, void *const *input)
 {
     const sti_scorer *j = user;

@@ -26,8 +26,6 @@ stint_status sti_scorer_open(const stint_click_model_desc *model,
                              const sti_clicks *clicks, int64_t batch, int64_t parts,
                              int threads, sti_scorer *scorer);
 void sti_scorer_close(sti_scorer *scorer); /* also of a zeroed one */
-/* Bytes of a scorer of so many samples beside its graph in use. */
-size_t sti_scorer_bytes(const sti_feed_desc *feed, int64_t samples);
 /* Samples [first, first + count) of the file through the model: rows by `store`, ring
  * slots as that has them. */
 stint_status sti_scorer_run(sti_scorer *scorer, sti_row_store *store, int rings,

@@ -12,8 +12,10 @@
 #include "base/file.h"
 #include "base/stop.h"
 #include "base/units.h"
+#include "model/model_section.h"
 #include "play/agent_section.h"
 #include "play/env_section.h"
+#include "stint/model.h"
 #include "stint/trust.h"
 #include "store/checkpoint_file.h"
 #include "train/train_section.h"
@@ -32,6 +34,8 @@ typedef struct bits_row {
     int ranks;     /* processes; 0: one, and no network */
     const char *isa;
     bits_memory memory;
+    int quarter;       /* with MEMORY_LEAST: so many quarters of the way to the peak */
+    size_t more_bytes; /* likewise: beside the least */
     bool sleeps, restart;
     const char *setting;
 } bits_row;
@@ -41,7 +45,7 @@ typedef struct bits_work {
     sti_matrix matrix;
     bits_row row[ROWS_MAX];
     int rows;
-    size_t least;         /* memory that a run can do with */
+    size_t least, peak;   /* memory that a run can do with, and would take */
     int64_t restart_step; /* 1 .. steps - 1 */
 } bits_work;
 
@@ -63,6 +67,40 @@ static void add_isas(bits_work *w)
                                   .folder = sti_isa_name((sti_isa)isa),
                                   .threads = 2,
                                   .isa = sti_isa_name((sti_isa)isa)});
+}
+
+/* A table in few rows of memory, whichever these are and however the others come. */
+static void add_table_rows(bits_work *w)
+{
+    static const char *const policies[] = {
+        "embedding.policy=future", "embedding.policy=static", "embedding.policy=lfu",
+        "embedding.policy=lru"};
+    static const char *const ways[] = {"embedding.io=uring", "embedding.io=threads",
+                                       "embedding.io=mmap"};
+    static const char *const quarters[] = {"a quarter more memory than the least",
+                                           "half way to all rows in memory",
+                                           "three quarters of the way"};
+    static const char *const folders[] = {"quarter-1", "quarter-2", "quarter-3"};
+    for (int i = 0; i < 3; i++)
+        add_row(w, (bits_row){.name = quarters[i],
+                              .folder = folders[i],
+                              .threads = 2,
+                              .memory = MEMORY_LEAST,
+                              .quarter = i + 1});
+    for (int i = 0; i < 4; i++)
+        add_row(w, (bits_row){.name = policies[i],
+                              .folder = policies[i],
+                              .threads = 2,
+                              .memory = MEMORY_LEAST,
+                              .setting = policies[i]});
+    /* Threads that wait for the disk have stacks of their own. */
+    for (int i = 0; i < 3; i++)
+        add_row(w, (bits_row){.name = ways[i],
+                              .folder = ways[i],
+                              .threads = 2,
+                              .memory = MEMORY_LEAST,
+                              .more_bytes = (size_t)3 << 20,
+                              .setting = ways[i]});
 }
 
 static stint_status add_rows(bits_work *w)
@@ -109,6 +147,8 @@ static stint_status add_rows(bits_work *w)
                        .folder = sti_arena_printf(w->matrix.arena, "ranks-%d", ranks),
                        .threads = 1,
                        .ranks = ranks});
+    if (stint_model_is_clicks(sti_recipe_network(w->matrix.recipe)))
+        add_table_rows(w);
     for (int64_t i = 0; i < w->desc->withs; i++)
         add_row(w, (bits_row){.name = w->desc->with[i],
                               .folder = sti_arena_printf(w->matrix.arena,
@@ -136,7 +176,10 @@ static sti_command *command_of(bits_work *w, const bits_row *row)
     if (row->memory == MEMORY_PLENTY)
         sti_command_add(c, "--memory=%zu", 8 * w->least + ((size_t)1 << 30));
     if (row->memory == MEMORY_LEAST)
-        sti_command_add(c, "--memory=%zu", w->least + STI_MATRIX_SLACK_BYTES);
+        sti_command_add(c, "--memory=%zu",
+                        w->least + STI_MATRIX_SLACK_BYTES + row->more_bytes +
+                            (w->peak > w->least ? w->peak - w->least : 0) / 4 *
+                                (size_t)row->quarter);
     if (row->restart) {
         sti_command_add(c, "--set=run.checkpoint_every=%" PRId64, w->restart_step);
         sti_command_add(c, "--set=run.keep=1000000");
@@ -380,7 +423,6 @@ stint_status stint_trust_bits(const stint_recipe *recipe, const stint_bits_desc 
                               stint_bits_result *result_out)
 {
     bits_work w = {.desc = desc, .matrix = {.lock_fd = -1}};
-    size_t peak;
     uint32_t word[4];
     *result_out = (stint_bits_result){.runs = 0};
     stint_status st = check(recipe, desc);
@@ -389,7 +431,7 @@ stint_status stint_trust_bits(const stint_recipe *recipe, const stint_bits_desc 
     if (st == STINT_OK)
         st = sti_matrix_write_recipe(&w.matrix);
     if (st == STINT_OK)
-        st = sti_matrix_plan(&w.matrix, 3, &peak, &w.least);
+        st = sti_matrix_plan(&w.matrix, 3, &w.peak, &w.least);
     if (st == STINT_OK) {
         sti_random4(desc->seed, STI_STREAM_NOISE, 0, 2, word);
         w.restart_step = 1 + (int64_t)(word[0] % (uint64_t)(desc->steps - 1));

@@ -12,7 +12,9 @@
 
 #include <cmocka.h>
 
+#include "base/file.h"
 #include "base/memory.h"
+#include "base/number.h"
 #include "base/rng.h"
 #include "stint/status.h"
 
@@ -309,6 +311,119 @@ static void damaged_ranks_are_refused(void **state)
     }
 }
 
+static stint_status add_length(void *user, int64_t rank, int field, const char *id,
+                               size_t length)
+{
+    size_t *sum = user;
+    (void)rank;
+    (void)field;
+    (void)id;
+    *sum += length;
+    return STINT_OK;
+}
+
+/* All that a file of ranks holds, as bytes; NULL: refused. */
+static char *read_all(const char *path, size_t *bytes_out)
+{
+    sti_clicks c;
+    if (sti_clicks_open(path, &c) != STINT_OK)
+        return NULL;
+    const size_t samples = (size_t)c.samples * c.sample_bytes;
+    char *all = malloc(samples + 4 * (size_t)c.rows + c.ids_bytes + 1);
+    size_t ids = 0;
+    stint_status st = sti_clicks_read(&c, 0, c.samples, all);
+    if (st == STINT_OK)
+        st = sti_clicks_counts(&c, 0, c.rows, (uint32_t *)(void *)(all + samples));
+    if (st == STINT_OK)
+        st = sti_clicks_each_id(&c, add_length, &ids);
+    *bytes_out = samples + 4 * (size_t)c.rows;
+    sti_clicks_close(&c);
+    if (st == STINT_OK)
+        return all;
+    assert_int_equal(st, STINT_E_INPUT);
+    free(all);
+    return NULL;
+}
+
+static void write_file(const char *path, const char *bytes, size_t n)
+{
+    FILE *f = fopen(path, "wb");
+    assert_non_null(f);
+    assert_int_equal(fwrite(bytes, 1, n, f), n);
+    fclose(f);
+}
+
+/* Every byte counts: samples, counts, ids and their sums. */
+static void every_changed_byte_is_found(void **state)
+{
+    const sti_clicks_desc d = csv_desc();
+    char path[1100], *text;
+    void *file;
+    size_t n, bytes = 0;
+    (void)state;
+    make();
+    sti_clicks c;
+    open_ranks(&d, &c);
+    sti_clicks_close(&c);
+    assert_int_equal(sti_file_read(ranks_path, 1 << 24, &file, &n), STINT_OK);
+    text = file;
+    snprintf(path, sizeof path, "%s.changed", ranks_path);
+    for (size_t i = 16; i < n; i += i < 400 ? 1 : n / 150 + 1) {
+        text[i] ^= 0x40;
+        write_file(path, text, n);
+        char *all = read_all(path, &bytes);
+        if (all)
+            fail_msg("byte %zu of %zu may change unseen", i, n);
+        text[i] ^= 0x40;
+    }
+    sti_free(file);
+    unlink(path);
+}
+
+/* The same without sums, as the version before wrote it. */
+static void files_without_sums_are_read(void **state)
+{
+    const sti_clicks_desc d = csv_desc();
+    enum { BLOCK = 16384, HEAD = 192 };
+    char path[1100], *from, *to;
+    void *file;
+    size_t n, at, head, length, now = 0, before = 0;
+    sti_clicks c;
+    (void)state;
+    make();
+    open_ranks(&d, &c);
+    at = (size_t)c.samples_at;
+    sti_clicks_close(&c);
+    assert_int_equal(sti_file_read(ranks_path, 1 << 24, &file, &n), STINT_OK);
+    from = file;
+    to = malloc(n);
+    memcpy(to, from, length = head = at);
+    for (; at < n; at += BLOCK + 4) {
+        const size_t piece = n - at < BLOCK + 4 ? n - at - 4 : BLOCK;
+        memcpy(to + length, from + at, piece);
+        length += piece;
+    }
+    assert_true(n - length > 8); /* several blocks */
+    to[13] = '1';
+    memset(to + HEAD - 4, 0, 4);
+    const uint32_t crc = sti_crc32c(0, to, head);
+    memcpy(to + HEAD - 4, &crc, 4);
+    snprintf(path, sizeof path, "%s.old", ranks_path);
+    write_file(path, to, length);
+    assert_true(sti_clicks_is_old(path) && sti_clicks_is_ranks(path));
+    assert_false(sti_clicks_is_old(ranks_path));
+    char *want = read_all(ranks_path, &now), *have = read_all(path, &before);
+    assert_non_null(want);
+    assert_non_null(have);
+    assert_int_equal(now, before);
+    assert_memory_equal(want, have, now);
+    free(want);
+    free(have);
+    free(to);
+    sti_free(file);
+    unlink(path);
+}
+
 static void every_allocation_may_fail(void **state)
 {
     const sti_clicks_desc d = csv_desc();
@@ -336,6 +451,8 @@ int main(void)
         cmocka_unit_test(bad_text_is_named),
         cmocka_unit_test(formats_are_read),
         cmocka_unit_test(damaged_ranks_are_refused),
+        cmocka_unit_test(every_changed_byte_is_found),
+        cmocka_unit_test(files_without_sums_are_read),
         cmocka_unit_test(every_allocation_may_fail),
     };
     char command[300];
