@@ -16,7 +16,7 @@ run 0 help train --man
 cmp -s "$work/out" "$work/man/stint-train.1" || fail "help --man and the page differ"
 
 run 0 help --combinations-markdown
-cmp -s out "$STINT_SOURCE/docs/combinations.md" ||
+cmp -s "$work/out" "$STINT_SOURCE/docs/combinations.md" ||
     fail "docs/combinations.md is old: stint help --combinations-markdown > docs/combinations.md"
 run 0 help --recipe-markdown
 cmp "$work/out" "$STINT_SOURCE/docs/recipe-reference.md" ||
