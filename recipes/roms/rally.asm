@@ -13,6 +13,7 @@
 ; can be compared with a program that knows titles only.
         processor 6502
         include "tia.inc"
+        include "game.inc"
 
         IFCONST PONG
 LEFTPTS = $8D
@@ -307,20 +308,7 @@ Place   lda #8
         rts
 
 ; Thing X (0, 1: players; 4: ball) to pixel A.
-PlaceX  clc
-        adc #1
-        sta WSYNC
-        sec
-Fifteen sbc #15
-        bcs Fifteen
-        eor #7
-        asl
-        asl
-        asl
-        asl
-        sta RESP0,x
-        sta HMP0,x
-        rts
+        PLACE_X
 
 ; Ten lines of points, each row of a digit twice.
 DrawScore lda #%00000010
@@ -329,49 +317,7 @@ DrawScore lda #%00000010
         sta COLUP0
         lda #$C8
         sta COLUP1
-        ldx #0
-ScoreRow lda #2
-        sta LINE
-        ldy TENS
-        lda DigitRows,y
-        and #$F0
-        sta LEFTBITS
-        ldy ONES
-        lda DigitRows,y
-        and #$0F
-        ora LEFTBITS
-        sta LEFTBITS
-        ldy TENS+1
-        lda DigitRows,y
-        and #$F0
-        sta RIGHTBITS
-        ldy ONES+1
-        lda DigitRows,y
-        and #$0F
-        ora RIGHTBITS
-        sta RIGHTBITS
-ScoreLine sta WSYNC
-        lda LEFTBITS
-        sta PF1
-        ldy #6
-ScoreWait dey
-        bne ScoreWait
-        nop
-        lda RIGHTBITS
-        sta PF1
-        dec LINE
-        bne ScoreLine
-        inc TENS
-        inc ONES
-        inc TENS+1
-        inc ONES+1
-        sta WSYNC
-        lda #0
-        sta PF1
-        inx
-        cpx #5
-        bne ScoreRow
-        rts
+        SCORE_ROWS
 
 ; The field: edges of two lines, then pairs of lines.
 DrawField lda #%00010001
@@ -436,18 +382,7 @@ NoBall  sta ENABL
         sta PF2
         rts
 
-; 0 to 9, three pixels wide, five high; the same in both halves of a byte.
-DigitRows
-        .byte $EE,$AA,$AA,$AA,$EE
-        .byte $44,$44,$44,$44,$44
-        .byte $EE,$22,$EE,$88,$EE
-        .byte $EE,$22,$66,$22,$EE
-        .byte $AA,$AA,$EE,$22,$22
-        .byte $EE,$88,$EE,$22,$EE
-        .byte $EE,$88,$EE,$AA,$EE
-        .byte $EE,$22,$22,$22,$22
-        .byte $EE,$AA,$EE,$AA,$EE
-        .byte $EE,$AA,$EE,$22,$EE
+        DIGIT_ROWS
 
         org $FFFC
         .word Start

@@ -10,6 +10,7 @@
 
 #include <stddef.h>
 
+#include "base/account.h"
 #include "base/json.h"
 #include "base/option.h"
 #include "base/recipe.h"
@@ -135,6 +136,8 @@ stint_status sti_cli_answer(sti_cli_call *call, sti_text *text);
 /* An answer of one text: a line or more on stdout, or {key: text}. Frees it. */
 stint_status sti_cli_answer_text(sti_cli_call *call, const char *key, sti_text *text);
 void sti_cli_json_begin(sti_json *j, sti_text *text);
+/* The array "parts" of a plan of memory: name and bytes of each. */
+void sti_cli_parts_json(const sti_account *account, sti_json *j);
 void sti_cli_say(const sti_cli_call *call, const char *format, ...)
     __attribute__((format(printf, 2, 3))); /* a line on stderr unless --quiet */
 

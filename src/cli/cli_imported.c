@@ -112,14 +112,7 @@ static void plan_json(const sti_account *a, int64_t threads, size_t budget,
     sti_json_int(&j, "threads", threads);
     sti_json_known(&j, "budget_bytes", (int64_t)budget);
     sti_json_bool(&j, "fits", budget == 0 || a->total_bytes <= budget);
-    sti_json_begin_array(&j, "parts");
-    for (int i = 0; i < a->count; i++) {
-        sti_json_begin_object(&j, NULL);
-        sti_json_text(&j, "name", a->parts[i].name);
-        sti_json_int(&j, "bytes", (int64_t)a->parts[i].bytes);
-        sti_json_end_object(&j);
-    }
-    sti_json_end_array(&j);
+    sti_cli_parts_json(a, &j);
     sti_json_end_object(&j);
 }
 

@@ -64,6 +64,18 @@ void sti_cli_json_begin(sti_json *j, sti_text *text)
     sti_json_begin_object(j, NULL);
 }
 
+void sti_cli_parts_json(const sti_account *a, sti_json *j)
+{
+    sti_json_begin_array(j, "parts");
+    for (int i = 0; i < a->count; i++) {
+        sti_json_begin_object(j, NULL);
+        sti_json_text(j, "name", a->parts[i].name);
+        sti_json_int(j, "bytes", (int64_t)a->parts[i].bytes);
+        sti_json_end_object(j);
+    }
+    sti_json_end_array(j);
+}
+
 stint_status sti_cli_answer(sti_cli_call *call, sti_text *text)
 {
     if (call->common->json) {

@@ -153,14 +153,7 @@ stint_status sti_solve_tell_plan(const sti_solve_task *t, stint_status fits)
         sti_json_int(&j, "peak_bytes", (int64_t)a->total_bytes);
         sti_json_int(&j, "smallest_bytes", (int64_t)t->least_bytes);
         sti_json_bool(&j, "fits", fits == STINT_OK);
-        sti_json_begin_array(&j, "parts");
-        for (int i = 0; i < a->count; i++) {
-            sti_json_begin_object(&j, NULL);
-            sti_json_text(&j, "name", a->parts[i].name);
-            sti_json_int(&j, "bytes", (int64_t)a->parts[i].bytes);
-            sti_json_end_object(&j);
-        }
-        sti_json_end_array(&j);
+        sti_cli_parts_json(a, &j);
         if (t->ranks > 1) {
             sti_json_int(&j, "ranks", t->ranks);
             sti_json_int(&j, "messages", t->planned_messages);

@@ -16,14 +16,7 @@ static void add_plan_json(const sti_svm_task *t, bool fits, sti_text *out)
     sti_json_int(&j, "smallest_bytes", (int64_t)t->plan.smallest_bytes);
     sti_json_bool(&j, "fits", fits);
     sti_json_float(&j, "stored_share", sti_svm_stored_share(&t->plan));
-    sti_json_begin_array(&j, "parts");
-    for (int i = 0; i < a->count; i++) {
-        sti_json_begin_object(&j, NULL);
-        sti_json_text(&j, "name", a->parts[i].name);
-        sti_json_int(&j, "bytes", (int64_t)a->parts[i].bytes);
-        sti_json_end_object(&j);
-    }
-    sti_json_end_array(&j);
+    sti_cli_parts_json(a, &j);
     sti_json_end_object(&j);
 }
 

@@ -9,9 +9,8 @@
 #include "base/fail.h"
 #include "base/memory.h"
 #include "solve/factor.h"
+#include "solve/precond_apply.h"
 #include "solve/trsv_walk.h"
-
-enum { PIECE = 4096 };
 
 /* ---- making ---- */
 
@@ -121,80 +120,24 @@ void sti_preconditioner_fini(sti_preconditioner *p)
 
 /* ---- applying ---- */
 
-typedef struct applying {
-    const sti_preconditioner *p;
-    int64_t count;
-    const double *const *r;
-    double *const *z;
-    double *packed; /* [n, count] */
-    void (*rows)(const struct applying *s, int64_t first, int64_t end);
-} applying;
-
-static void piece_of_rows(void *arg, int64_t piece, int worker)
+static stint_status solve(void *user, bool second, int64_t count, const double *b,
+                          double *x)
 {
-    const applying *s = arg;
-    const int64_t first = piece * PIECE, left = s->p->n - first;
-    (void)worker;
-    s->rows(s, first, left < PIECE ? s->p->n : first + PIECE);
-}
-
-static void on_rows(applying *s,
-                    void (*rows)(const applying *s, int64_t first, int64_t end))
-{
-    s->rows = rows;
-    sti_team_run(&s->p->team, (s->p->n + PIECE - 1) / PIECE, piece_of_rows, s);
-}
-
-static void divide_rows(const applying *s, int64_t first, int64_t end)
-{
-    for (int64_t c = 0; c < s->count; c++)
-        for (int64_t i = first; i < end; i++)
-            s->z[c][i] = s->r[c][i] / s->p->diagonal[i];
-}
-
-static void pack_rows(const applying *s, int64_t first, int64_t end)
-{
-    for (int64_t i = first; i < end; i++)
-        for (int64_t c = 0; c < s->count; c++)
-            s->packed[i * s->count + c] = s->r[c][i];
-}
-
-static void unpack_rows(const applying *s, int64_t first, int64_t end)
-{
-    for (int64_t i = first; i < end; i++)
-        for (int64_t c = 0; c < s->count; c++)
-            s->z[c][i] = s->packed[i * s->count + c];
-}
-
-/* Gauss-Seidel's (D + L) D^-1 (D + U): D between the two solves. */
-static void multiply_rows(const applying *s, int64_t first, int64_t end)
-{
-    for (int64_t i = first; i < end; i++)
-        for (int64_t c = 0; c < s->count; c++)
-            s->packed[i * s->count + c] *= s->p->diagonal[i];
+    const sti_preconditioner *p = user;
+    sti_trsv_solve(second ? p->backward : p->forward, count, b, x);
+    return STINT_OK;
 }
 
 stint_status sti_preconditioner_apply(void *preconditioner, int64_t count,
                                       const double *const *r, double *const *z)
 {
-    const sti_preconditioner *p = preconditioner;
-    applying s = {.p = p, .count = count, .r = r, .z = z};
-    if (p->kind == STI_PRECOND_JACOBI) {
-        on_rows(&s, divide_rows);
-        return STINT_OK;
-    }
-    if (count == 1) {
-        s.packed = z[0];
-        sti_trsv_solve(p->forward, 1, r[0], z[0]);
-    } else {
-        s.packed = p->pack;
-        on_rows(&s, pack_rows);
-        sti_trsv_solve(p->forward, count, p->pack, p->pack);
-    }
-    if (p->kind == STI_PRECOND_GS)
-        on_rows(&s, multiply_rows);
-    sti_trsv_solve(p->backward, count, s.packed, s.packed);
-    if (count > 1)
-        on_rows(&s, unpack_rows);
-    return STINT_OK;
+    sti_preconditioner *p = preconditioner;
+    return sti_precond_apply(&(sti_precond_steps){.kind = p->kind,
+                                                  .team = &p->team,
+                                                  .n = p->n,
+                                                  .diagonal = p->diagonal,
+                                                  .pack = p->pack,
+                                                  .solve = solve,
+                                                  .user = p},
+                             count, r, z);
 }

@@ -10,6 +10,7 @@
 #include "base/memory.h"
 #include "base/stop.h"
 #include "kernel/sparse/sparse.h"
+#include "solve/precond_apply.h"
 #include "solve/rank_factor.h"
 #include "solve/rank_spread.h"
 #include "solve/system_krylov.h"
@@ -134,84 +135,28 @@ static stint_status make_precond(sti_rank_krylov *k)
 
 /* ---- what an iteration does ---- */
 
-typedef struct applying {
-    const sti_rank_krylov *k;
-    int64_t count;
-    const double *const *r;
-    double *const *z;
-    double *packed; /* [n, count] */
-    void (*rows)(const struct applying *s, int64_t first, int64_t end);
-} applying;
-
 enum { PIECE = 4096 };
 
-static void piece_of_rows(void *arg, int64_t piece, int worker)
+static stint_status solve(void *user, bool second, int64_t count, const double *b,
+                          double *x)
 {
-    const applying *s = arg;
-    const int64_t first = piece * PIECE, left = s->k->n - first;
-    (void)worker;
-    s->rows(s, first, left < PIECE ? s->k->n : first + PIECE);
-}
-
-static void on_rows(applying *s,
-                    void (*rows)(const applying *s, int64_t first, int64_t end))
-{
-    s->rows = rows;
-    sti_team_run(&s->k->team, (s->k->n + PIECE - 1) / PIECE, piece_of_rows, s);
-}
-
-static void divide_rows(const applying *s, int64_t first, int64_t end)
-{
-    for (int64_t c = 0; c < s->count; c++)
-        for (int64_t i = first; i < end; i++)
-            s->z[c][i] = s->r[c][i] / s->k->d.facts->diagonal[i];
-}
-
-static void pack_rows(const applying *s, int64_t first, int64_t end)
-{
-    for (int64_t i = first; i < end; i++)
-        for (int64_t c = 0; c < s->count; c++)
-            s->packed[i * s->count + c] = s->r[c][i];
-}
-
-static void unpack_rows(const applying *s, int64_t first, int64_t end)
-{
-    for (int64_t i = first; i < end; i++)
-        for (int64_t c = 0; c < s->count; c++)
-            s->z[c][i] = s->packed[i * s->count + c];
-}
-
-static void multiply_rows(const applying *s, int64_t first, int64_t end)
-{
-    for (int64_t i = first; i < end; i++)
-        for (int64_t c = 0; c < s->count; c++)
-            s->packed[i * s->count + c] *= s->k->d.facts->diagonal[i];
+    const sti_rank_krylov *k = user;
+    return sti_rank_trsv_solve(second ? k->backward : k->forward, count, b, x, true);
 }
 
 /* z[c] = M^-1 r[c], as solve/precond.h has it. */
 static stint_status apply(void *user, int64_t count, const double *const *r,
                           double *const *z)
 {
-    sti_rank_krylov *k = user;
-    applying s = {.k = k, .count = count, .r = r, .z = z};
-    if (k->d.info->precond == STI_PRECOND_JACOBI) {
-        on_rows(&s, divide_rows);
-        return STINT_OK;
-    }
-    const double *from = r[0];
-    s.packed = count == 1 ? z[0] : k->pack;
-    if (count > 1) {
-        on_rows(&s, pack_rows);
-        from = k->pack;
-    }
-    stint_status st = sti_rank_trsv_solve(k->forward, count, from, s.packed, true);
-    if (st == STINT_OK && k->d.info->precond == STI_PRECOND_GS)
-        on_rows(&s, multiply_rows);
-    if (st == STINT_OK)
-        st = sti_rank_trsv_solve(k->backward, count, s.packed, s.packed, true);
-    if (st == STINT_OK && count > 1)
-        on_rows(&s, unpack_rows);
-    return st;
+    const sti_rank_krylov *k = user;
+    return sti_precond_apply(&(sti_precond_steps){.kind = k->d.info->precond,
+                                                  .team = &k->team,
+                                                  .n = k->n,
+                                                  .diagonal = k->d.facts->diagonal,
+                                                  .pack = k->pack,
+                                                  .solve = solve,
+                                                  .user = user},
+                             count, r, z);
 }
 
 typedef struct multiplying {

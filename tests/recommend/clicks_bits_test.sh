@@ -1,37 +1,7 @@
 #!/bin/bash
 # One SHA-256 of all weights, however few rows are in memory, whichever policy, way of I/O,
 # threads, lanes and prefetch, and after kills; planned misses are what happens.
-set -euo pipefail
-dir=$(mktemp -d)
-trap 'rm -rf "$dir"' EXIT
-export XDG_CACHE_HOME=$dir/cache
-unset STINT_SOURCE STINT_BUILD
-cd "$dir"
-"$STINT" data clicks --out c.csv --rows 12000 --fields 3000,900,200 --bags 2 --seed 3 -q \
-    >/dev/null
-cat >r.ini <<'INI'
-[model]
-name = dlrm
-width = 12
-bottom = 16
-top = 16
-[data]
-format = csv
-bags = C1,C2,C3
-[train]
-batch = 96
-steps = 160
-shards = 4
-[optimizer]
-lr = 0.005
-[embedding]
-optimizer = lazy-adam
-hot = 0.3
-[run]
-checkpoint_every = 40
-keep = 2
-INI
-field() { /usr/bin/python3 -c 'import json,sys; print(json.load(open(sys.argv[1]))[sys.argv[2]])' "$1" "$2"; }
+. "$(dirname "$0")/clicks_lib.sh"
 want=
 check() { # NAME, then options
     local name=$1 sha
