@@ -13,7 +13,7 @@ void sti_cli_combinations_text(sti_text *out)
 }
 
 /* Recommendation models have a page of their own, which says what they take. */
-enum { SHOWN = STI_KINDS - 1 };
+enum { SHOWN = STI_KIND_CLICKS };
 
 static void markdown_row(const sti_feature *f, sti_text *out)
 {

@@ -144,11 +144,11 @@ static bool in_part(const stint_recipe *recipe)
 }
 
 enum {
-    I = STI_KIND_IMAGES,
-    T = STI_KIND_TEXT,
-    F = STI_KIND_FIELD,
-    A = STI_KIND_AGENT,
-    C = STI_KIND_CLICKS /* beside what [embedding] refuses itself */
+    I = 1 << STI_KIND_IMAGES,
+    T = 1 << STI_KIND_TEXT,
+    F = 1 << STI_KIND_FIELD,
+    A = 1 << STI_KIND_AGENT,
+    C = 1 << STI_KIND_CLICKS /* beside what [embedding] refuses itself */
 };
 
 const sti_feature sti_features[] = {
@@ -272,11 +272,11 @@ const char *const sti_kind_words[STI_KINDS] = {"networks of images", "a model of
 
 static int kind_of(const stint_recipe *recipe)
 {
-    return sti_recipe_is_agent(recipe)    ? 3
-           : sti_recipe_is_clicks(recipe) ? 4
-           : sti_recipe_is_text(recipe)   ? 1
-           : sti_recipe_is_field(recipe)  ? 2
-                                          : 0;
+    return sti_recipe_is_agent(recipe)    ? STI_KIND_AGENT
+           : sti_recipe_is_clicks(recipe) ? STI_KIND_CLICKS
+           : sti_recipe_is_text(recipe)   ? STI_KIND_TEXT
+           : sti_recipe_is_field(recipe)  ? STI_KIND_FIELD
+                                          : STI_KIND_IMAGES;
 }
 
 static const char *refuse_kind(const sti_feature *f, int kind, char words[256])
@@ -285,7 +285,7 @@ static const char *refuse_kind(const sti_feature *f, int kind, char words[256])
                      sti_kind_words[kind]);
     const char *gap = " ";
     for (int i = 0; i < STI_KINDS; i++)
-        if (f->kinds >> i & 1 && i != 4) {
+        if (f->kinds >> i & 1 && i != STI_KIND_CLICKS) {
             n += snprintf(words + n, 256 - (size_t)n, "%s%s", gap, sti_kind_words[i]);
             gap = ", ";
         }
@@ -303,7 +303,8 @@ static bool asks(const stint_recipe *recipe, const char *name)
 void sti_combinations_check(const stint_recipe *recipe, sti_complaints *list)
 {
     const int kind = kind_of(recipe);
-    const bool later = kind == 1 || kind == 2; /* see sti_combinations_check_kind */
+    /* These are told by sti_combinations_check_kind. */
+    const bool later = kind == STI_KIND_TEXT || kind == STI_KIND_FIELD;
     char words[256];
     for (const sti_feature *f = sti_features; f->name; f++)
         if (!(f->kinds >> kind & 1) && !(later && f->unsupported) && f->in(recipe))

@@ -8,14 +8,14 @@
 
 #include "base/recipe.h"
 
-/* Kinds of networks, bits of sti_feature.kinds. */
+/* Kinds of networks; sti_feature.kinds has a bit 1 << kind for each. */
 enum {
-    STI_KIND_IMAGES = 1,
-    STI_KIND_TEXT = 2,
-    STI_KIND_FIELD = 4,
-    STI_KIND_AGENT = 8,
-    STI_KIND_CLICKS = 16,
-    STI_KINDS = 5 /* how many there are */
+    STI_KIND_IMAGES,
+    STI_KIND_TEXT,
+    STI_KIND_FIELD,
+    STI_KIND_AGENT,
+    STI_KIND_CLICKS,
+    STI_KINDS /* how many there are */
 };
 extern const char *const sti_kind_words[STI_KINDS];
 
