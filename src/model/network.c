@@ -303,15 +303,24 @@ static bool is_in_set(const void *user, const sti_value_row *param,
     return t != NULL;
 }
 
-/* The loss and factor times the mean over the images of |d own loss / d image|^2
- * (Drucker and LeCun 1992). Of the mean of n losses the gradient is 1 / n of an image's
- * own. */
-static stint_status add_penalty(sti_network *net, float factor, stint_value *objective)
+/* The loss against the labels, as it stands in the graph; -1: there is none. */
+static stint_value labels_loss(const sti_network_desc *desc, const stint_graph *g)
+{
+    return find_output(g, desc->loss.reference ? part_names[STI_LOSS_HARD] : "loss");
+}
+
+/* The objective and factor times the mean over the images of |d own loss / d image|^2,
+ * the loss being that against the labels: a reference changes with the image, too, and
+ * is not to be held still (Drucker and LeCun 1992). Of the mean of n losses the
+ * gradient is 1 / n of an image's own. */
+static stint_status add_penalty(const sti_network_desc *desc, sti_network *net,
+                                stint_value *objective)
 {
     stint_graph *g = net->graph;
-    const float scale = factor * (float)net->images;
+    const float scale = desc->gradient_penalty * (float)net->images;
     stint_value gradient;
-    const stint_status st = sti_pass_gradient(g, *objective, &net->input, 1, &gradient);
+    const stint_status st =
+        sti_pass_gradient(g, labels_loss(desc, g), &net->input, 1, &gradient);
     if (st != STINT_OK || gradient < 0)
         return st;
     const stint_value squares =
@@ -325,9 +334,8 @@ static stint_status append_gradients(const sti_network_desc *desc, sti_network *
 {
     stint_graph *g = net->graph;
     stint_value objective = find_output(g, "loss");
-    stint_status st = desc->gradient_penalty > 0
-                          ? add_penalty(net, desc->gradient_penalty, &objective)
-                          : STINT_OK;
+    stint_status st =
+        desc->gradient_penalty > 0 ? add_penalty(desc, net, &objective) : STINT_OK;
     if (st == STINT_OK && desc->bayes.samples > 0) {
         sti_graph_keep_inputs(g);
         net->adds = true;

@@ -183,7 +183,7 @@ const sti_feature sti_features[] = {
      "images mixed in pairs; data.cutmix likewise", in_mixing, I, false},
     {"label smoothing", "train.label_smoothing", "train.label_smoothing=0.1",
      "a share of the target spread over all classes", in_smoothing, I, false},
-    {"gradient penalty", "loss.gradient_penalty", "loss.gradient_penalty=0.1",
+    {"gradient penalty", "loss.gradient_penalty", "loss.gradient_penalty=0.01",
      "a loss that grows with the gradient by the image", in_penalty, I, false},
     {"class weights", "loss.class_weights", "loss.class_weights=WEIGHTS",
      "images that count by class", in_class_weights, I, false},

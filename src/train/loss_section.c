@@ -24,8 +24,10 @@ static const sti_option rows[] = {
      .default_text = "0",
      AT(gradient_penalty),
      .unit = "FACTOR",
-     .help = "of images: what the mean over them of the squared norm of the loss's "
-             "gradient by the image counts; 0: none, and steps are half as long"},
+     .help =
+         "of images: what the mean over them of the squared norm of the gradient by "
+         "the image counts, that of the loss against the labels; 0: none, and steps "
+         "are half as long"},
     {.name = "reference",
      .type = STI_OPTION_PATH,
      STI_OPTION_NO_BOUND,
@@ -173,6 +175,9 @@ static void check(const stint_recipe *recipe, sti_complaints *list)
                            "says; give one by --reference, or leave it out");
     if (!loss->reference)
         return;
+    if (loss->gradient_penalty > 0 && loss->hard <= 0)
+        sti_complain(list, "loss.gradient_penalty: is of the loss against the labels, "
+                           "and loss.hard is 0; set that above 0, or leave this out");
     if (loss->hard <= 0 && loss->pairing <= 0 && loss->soft <= 0)
         sti_complain(list, "loss: hard, pairing and soft are all 0, so nothing would "
                            "be learnt; set one");

@@ -251,6 +251,9 @@ static void check_bayes(const stint_recipe *recipe, sti_complaints *list)
     if (v.bayes->samples == 0)
         return;
     check_generator(v.bayes, list);
+    if (v.bayes->estimator == STI_ESTIMATOR_LOCAL && v.loss->gradient_penalty > 0)
+        sti_complain(list, "loss.gradient_penalty: outputs that are drawn are "
+                           "differentiated once; use bayes.estimator = weight");
     if (v.bayes->prior == STI_PRIOR_MIXTURE && v.bayes->narrow >= v.bayes->deviation)
         sti_complain(list,
                      "bayes.narrow: %s is not below bayes.deviation, %s, which is that "

@@ -19,7 +19,7 @@ stint, data, kind = sys.argv[1:4]
 most = int(sys.argv[4]) if len(sys.argv) > 4 else 1000
 KINDS = {"images": "networks of images", "text": "a model of text", "field": "a field"}
 MODEL = {
-    "images": ["model.name=resnet8", "model.width=4", "data.size=16", "optimizer.lr=0.02"],
+    "images": ["model.name=resnet8", "model.width=4", "data.size=16", "optimizer.lr=0.005"],
     "text": ["model.name=gpt", "model.width=16", "model.depth=1", "model.context=16",
              "data.tokenizer=char", "train.steps=0", "optimizer.lr=0.01", "optimizer.name=adam"],
     "field": ["model.name=siren", "model.width=16", "model.depth=1", "optimizer.lr=0.001",

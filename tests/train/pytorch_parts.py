@@ -1,4 +1,5 @@
-"""One step of training random parts of a network, against PyTorch's autograd.
+"""One step of training random parts of a network, and one of all of it with a gradient
+penalty, against PyTorch's autograd.
 
     pytorch_parts.py STINT FOLDER
 
@@ -129,3 +130,25 @@ for seed in range(30):
         assert error <= 1e-5 * before.grad.abs().max() + slack, (seed, name, float(error))
         worst = max(worst, float(error / (before.grad.abs().max() + 1e-30)))
 print(f"30 parts, worst difference {worst:.1e} of the largest gradient")
+
+# The loss and FACTOR times the mean over the images of |d own loss / d image|^2.
+FACTOR = 0.3
+for t in start.values():
+    t.grad = None
+x.requires_grad_(True)
+loss = loss_of(start, x, labels)
+slope, = torch.autograd.grad(loss, x, create_graph=True)
+(loss + FACTOR * len(x) * slope.square().sum()).backward()
+run("train", f"{folder}/start.ini", "--start", f"{folder}/start", "--batch", str(3 * COUNT), "--shards",
+    "1", "--steps", "1", "--set", f"optimizer.lr={RATE}", "--set", "optimizer.momentum=0", "--set",
+    "schedule.name=constant", "--set", f"loss.gradient_penalty={FACTOR}", "--set",
+    "optimizer.weight_decay=0", "-o", f"{folder}/penalty", "-q")
+after, _ = load(f"{folder}/penalty/model.safetensors")
+worst = 0
+for name, before in start.items():
+    change = (before.detach() - after[name]) / RATE
+    slack = 1.2e-7 * before.detach().abs().max() / RATE
+    error = (change - before.grad).abs().max()
+    assert error <= 1e-5 * before.grad.abs().max() + slack, (name, float(error))
+    worst = max(worst, float(error / (before.grad.abs().max() + 1e-30)))
+print(f"gradient penalty, worst difference {worst:.1e} of the largest gradient")
