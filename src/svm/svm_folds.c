@@ -131,7 +131,8 @@ size_t sti_svm_fit_shared_bytes(const sti_svm_fit *fit, const sti_table *table,
     const size_t asked = fit->ls ? ls->budget_bytes : fit->smo.budget_bytes;
     const size_t cache = fit->ls ? ls->cache_bytes : fit->smo.cache_bytes;
     const size_t budget = asked > 0 ? asked : sti_svm_process_of(process).budget_bytes;
-    if (!sti_svm_shared_can(f, table) || (fit->ls && ls->store == STI_STORE_NONE) ||
+    if (!sti_svm_shared_can(f, table) ||
+        (fit->ls && (ls->store == STI_STORE_NONE || ls->device)) ||
         (fit->ls && f->kind == STI_GRAM_LINEAR))
         return 0;
     size_t room = budget > taken_bytes ? (budget - taken_bytes) / 257 * 256 : 0;
