@@ -150,6 +150,22 @@ says err "--memory"
 run 3 svm train --memory 1M large.libsvm none.model
 [ ! -e none.model ] || fail "a refused training leaves a model"
 
+# ---- probabilities, too: folds make their rows alike, whatever is kept ----
+for type in ls_svc c_svc; do
+    run 0 svm train --json -s $type -b 1 -g 0.1 three.libsvm p.model
+    want_folds=$(sha)
+    run 0 svm plan --json -s $type -b 1 -g 0.1 three.libsvm
+    for how in "-m 0.1" "--memory $(value smallest_bytes)"; do
+        # shellcheck disable=SC2086
+        run 0 svm train --json -s $type -b 1 -g 0.1 $how three.libsvm p.model
+        [ "$(sha)" = "$want_folds" ] || fail "-s $type -b 1 $how changes the model"
+    done
+done
+run 0 svm train --json -b 1 -g 0.1 three.libsvm p.model
+want_folds=$(sha)
+run 0 svm train --json -b 1 -g 0.1 -l implicit three.libsvm p.model
+[ "$(sha)" = "$want_folds" ] || fail "-b 1 -l implicit changes the model"
+
 # ---- the same model for several processes ----
 for ranks in 2 3; do
     for data in "large.libsvm" "three.libsvm" "-a oaa three.libsvm" "-l implicit large.libsvm"; do

@@ -283,11 +283,6 @@ int devices()
     return cudaGetDeviceCount(&count) == cudaSuccess ? count : 0;
 }
 
-const char *begin()
-{
-    return words_of(cudaFree(nullptr));
-}
-
 void destroy(sti_kernel_tile_cuda *t)
 {
     if (!t)
@@ -371,6 +366,32 @@ const char *product(sti_kernel_tile_cuda *t, bool single, int64_t first, int64_t
     for (int64_t c = 0; c < count && error == cudaSuccess; c++)
         error = cudaMemcpy(y_out[c], v.y + c * v.n, bytes, cudaMemcpyDeviceToHost);
     return words_of(error);
+}
+
+// A product of one row in both precisions: contexts, kernels and copies take what they
+// take of the host's memory at their first use.
+const char *begin()
+{
+    const double one = 1, zero = 0;
+    const double *x[1] = {&one};
+    double result, *y[1] = {&result};
+    sti_gram_rows rows = {};
+    rows.rows = rows.columns = 1;
+    rows.dense = &zero;
+    rows.term = &zero;
+    sti_kernel_tile_cuda_desc desc = {};
+    desc.function.kind = STI_GRAM_RBF;
+    desc.rows = &rows;
+    desc.places = desc.bands = desc.vectors = 1;
+    const sti_kernel_tile_band all = {0, 1, 0};
+    sti_kernel_tile_cuda *t = nullptr;
+    const char *error = create(&desc, &t);
+    if (!error)
+        error = select(t, 1, &all);
+    for (int single = 0; single < 2 && !error; single++)
+        error = product(t, single, 0, 1, 1, x, y);
+    destroy(t);
+    return error;
 }
 
 } // namespace
