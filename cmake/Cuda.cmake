@@ -1,5 +1,6 @@
-# Kernels for CUDA devices, where nvcc is found. Nothing else depends on them: objects
-# and their tests are built with `tests` alone, and a test skips without a device.
+# Kernels for CUDA devices, where nvcc is found. The program is not linked with them: it
+# loads the plug-in libstint_cuda.so where a device is asked for. Other objects are built
+# with `tests` alone, and a test skips without a device.
 
 find_program(STINT_NVCC nvcc HINTS /usr/local/cuda/bin ENV CUDA_HOME PATH_SUFFIXES bin)
 if(STINT_NVCC)
@@ -8,10 +9,8 @@ if(STINT_NVCC)
     HINTS ${cuda_bin}/../lib64 ${cuda_bin}/../targets/x86_64-linux/lib)
 endif()
 
-# tests/kernel/cuda/NAME.c with an object of CU_SOURCE, which is made anew when one of
-# HEADERS changes; both below src/.
-function(stint_cuda_test name cu_source)
-  set(object ${PROJECT_BINARY_DIR}/${name}.o)
+# OBJECT of CU_SOURCE, which is made anew when one of HEADERS changes; all below src/.
+function(stint_cuda_object object cu_source)
   list(TRANSFORM ARGN PREPEND ${PROJECT_SOURCE_DIR}/src/ OUTPUT_VARIABLE headers)
   # -ftz: floats that are denormal as on the host, where the engine flushes them.
   # -fmad: fused multiply-adds where the source says so and nowhere else.
@@ -22,6 +21,12 @@ function(stint_cuda_test name cu_source)
       -o ${object}
     DEPENDS ${PROJECT_SOURCE_DIR}/src/${cu_source} ${headers}
     COMMENT "nvcc ${cu_source}")
+endfunction()
+
+# tests/kernel/cuda/NAME.c with such an object.
+function(stint_cuda_test name cu_source)
+  set(object ${PROJECT_BINARY_DIR}/${name}.o)
+  stint_cuda_object(${object} ${cu_source} ${ARGN})
   add_executable(${name} EXCLUDE_FROM_ALL
     ${PROJECT_SOURCE_DIR}/tests/kernel/cuda/${name}.c ${object}
     $<TARGET_OBJECTS:stint_base> $<TARGET_OBJECTS:stint_kernel>)
@@ -34,15 +39,32 @@ function(stint_cuda_test name cu_source)
     SKIP_RETURN_CODE 77)
 endfunction()
 
-if(STINT_NVCC AND STINT_CUDART AND STINT_BUILD_TESTS AND NOT STINT_SANITIZE)
-  pkg_check_modules(CMOCKA REQUIRED IMPORTED_TARGET cmocka)
+if(STINT_NVCC AND STINT_CUDART)
   # Its PTX is compiled by the driver of any newer device.
   set(STINT_CUDA_ARCH "sm_80" CACHE STRING "nvcc -arch=")
-  stint_cuda_test(topk_cuda_test kernel/topk/cuda/topk.cu
-    kernel/topk/cuda/topk_cuda.h kernel/topk/topk_priv.h)
-  stint_cuda_test(kernel_tile_cuda_test kernel/gram/cuda/kernel_tile.cu
+  set(stint_tile_sources kernel/gram/cuda/kernel_tile.cu
     kernel/gram/cuda/kernel_tile_cuda.h kernel/gram/gram.h kernel/maths/maths.h
     kernel/maths/maths_f64.h)
+endif()
+
+if(STINT_NVCC AND STINT_CUDART AND NOT STINT_SANITIZE)
+  set(object ${PROJECT_BINARY_DIR}/kernel_tile.o)
+  stint_cuda_object(${object} ${stint_tile_sources})
+  add_library(stint_cuda MODULE ${object})
+  set_target_properties(stint_cuda PROPERTIES LINKER_LANGUAGE C
+    LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR})
+  target_link_libraries(stint_cuda PRIVATE ${STINT_CUDART} stdc++ rt Threads::Threads
+    ${CMAKE_DL_LIBS})
+  target_link_options(stint_cuda PRIVATE -Wl,--exclude-libs,ALL)
+  add_dependencies(stint stint_cuda)
+  install(TARGETS stint_cuda LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+endif()
+
+if(STINT_NVCC AND STINT_CUDART AND STINT_BUILD_TESTS AND NOT STINT_SANITIZE)
+  pkg_check_modules(CMOCKA REQUIRED IMPORTED_TARGET cmocka)
+  stint_cuda_test(topk_cuda_test kernel/topk/cuda/topk.cu
+    kernel/topk/cuda/topk_cuda.h kernel/topk/topk_priv.h)
+  stint_cuda_test(kernel_tile_cuda_test ${stint_tile_sources})
   stint_cuda_test(trsv_cuda_test kernel/sparse/cuda/trsv.cu
     kernel/sparse/cuda/trsv_cuda.h kernel/sparse/sparse.h)
 endif()

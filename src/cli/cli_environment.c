@@ -25,6 +25,7 @@ static const variable variables[] = {
                     "gemm), or off"},
     {"STINT_MPI_PLUGIN", "path of libstint_mpi.so, which a process that mpirun "
                          "started loads"},
+    {"STINT_CUDA_PLUGIN", "path of libstint_cuda.so, which --device cuda loads"},
     {"STINT_LIBRARY", "path of libstint.so, for Python; the program takes no notice"},
     {"XDG_CACHE_HOME", "tokens of texts, orders of loops and measurements of this "
                        "machine are kept in its stint/; else in ~/.cache/stint. "

@@ -103,6 +103,26 @@ static void check_numbers(const sti_svm_args *a, sti_complaints *c)
         sti_complain(c, "-v 1; 2 folds or more were wanted");
 }
 
+/* What a device can make, and what it is for. */
+static void check_device(const sti_svm_task *t, sti_complaints *c)
+{
+    const sti_gram_kind kind = t->desc.function.kind;
+    if (t->args->device == 0)
+        return;
+    if (!t->fit.ls)
+        sti_complain(c, "--device cuda is for ls_svc and ls_svr, not for -s %s",
+                     t->type);
+    else if (kind != STI_GRAM_POLYNOMIAL && kind != STI_GRAM_RBF &&
+             kind != STI_GRAM_SIGMOID)
+        sti_complain(c,
+                     "--device cuda makes tiles of polynomial, rbf and sigmoid, not of "
+                     "-t %s",
+                     sti_svm_kernel_names[kind]);
+    if (t->desc.store == STI_STORE_ALL)
+        sti_complain(c, "--device cuda makes tiles anew in every iteration and keeps "
+                        "none, against -l explicit");
+}
+
 static void check_combinations(const sti_svm_task *t, sti_complaints *c)
 {
     const bool oaa = t->desc.classes_by == STI_SVM_REST;
@@ -164,6 +184,7 @@ stint_status sti_svm_choose(sti_svm_task *t)
                         sti_threads_choose((int)a->threads, &t->desc.threads, NULL));
     check_numbers(a, &c);
     check_combinations(t, &c);
+    check_device(t, &c);
     t->desc.tolerance = tolerance > 0 ? tolerance : 1e-5;
     t->smo.tolerance = tolerance > 0 ? tolerance : 1e-3;
     t->smo.threads = t->desc.threads;
@@ -275,7 +296,10 @@ stint_status sti_svm_read(sti_svm_task *t)
     sti_table_desc desc = {.path = t->call->operands[0]};
     const size_t budget = t->desc.budget_bytes;
     const int64_t start = sti_clock_ns();
-    stint_status st;
+    stint_status st = STINT_OK;
+    if (t->args->device == 1)
+        st = sti_svm_device_open(&t->desc.device);
+    STI_TRY(st);
     if (budget > 0) {
         const size_t taken = sti_account_process_bytes(
             &(sti_account_process){.libraries = sti_svm_libraries});

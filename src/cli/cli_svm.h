@@ -13,7 +13,7 @@ typedef struct sti_svm_args {
     const char *type, *kernel, *gamma, *weights, *tolerance, *rank, *report;
     int64_t degree, iterations, threads, folds;
     double coef0, c, nu, epsilon, cache_mb;
-    int classes, store, shrinking, probability, precision;
+    int classes, store, shrinking, probability, precision, device;
     size_t memory_bytes;
     const char *net_root;
     int64_t net_ranks, net_rank;

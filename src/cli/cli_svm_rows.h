@@ -118,6 +118,12 @@
      SVM_ROW(precision, STI_OPTION_CHOICE, "double",
              "of the tiles of ls_svc and ls_svr; float takes half the room, -e is the "
              "same")},
+    {.name = "device",
+     .choices = "cpu|cuda",
+     .unit = "WHICH",
+     SVM_ROW(device, STI_OPTION_CHOICE, "cpu",
+             "that makes the tiles of ls_svc and ls_svr in every iteration; the same "
+             "bits")},
     {.name = "report",
      .unit = "FILE.html",
      SVM_ROW(report, STI_OPTION_PATH, "",

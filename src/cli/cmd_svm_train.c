@@ -59,6 +59,8 @@ static void add_json(const sti_svm_task *t, const outcome *o, sti_text *out)
     sti_json_float(&j, "gamma", m->function.gamma);
     if (t->fit.ls)
         sti_json_text(&j, "precision", precision_of(t));
+    if (t->fit.ls)
+        sti_json_text(&j, "device", t->desc.device ? "cuda" : "cpu");
     sti_json_int(&j, "classes", m->classes);
     sti_json_int(&j, "points", t->plan.points);
     sti_json_int(&j, "features", t->plan.features);

@@ -1,65 +1,30 @@
 /* Finding and loading the plug-in that knows MPI. The program itself has no MPI in it:
  * it runs where none is installed, and a single process never starts it. */
-#include <dlfcn.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
 #include "base/fail.h"
-#include "base/file.h"
+#include "base/plugin.h"
 #include "net/comm_priv.h"
 #include "net/net.h"
 
-#define PLUGIN_NAME "libstint_mpi.so"
-
-/* Beside the program, or where it was installed, seen from there. */
-static char *plugin_path(sti_arena *arena, const char *of)
-{
-    static const char *const places[] = {".", STINT_PLUGIN_FOLDER};
-    const char *folder = sti_path_folder(arena, of);
-    for (size_t i = 0; folder && i < sizeof places / sizeof places[0]; i++) {
-        char *path =
-            sti_arena_printf(arena, "%s/%s/%s", folder, places[i], PLUGIN_NAME);
-        if (path && sti_path_is_file(path))
-            return path;
-    }
-    return NULL;
-}
-
-static const char *find_plugin(sti_arena *arena)
-{
-    static char exe[4096];
-    const char *set = getenv("STINT_MPI_PLUGIN");
-    if (set && *set)
-        return set;
-    ssize_t length = readlink("/proc/self/exe", exe, sizeof exe - 1);
-    char *path = NULL;
-    if (length > 0) {
-        exe[length] = '\0';
-        path = plugin_path(arena, exe);
-    }
-    return path ? path : PLUGIN_NAME; /* the loader's own search */
-}
-
 static stint_status load(const sti_mpi_plugin **plugin_out)
 {
+    static const sti_plugin_desc desc = {
+        .name = "libstint_mpi.so",
+        .variable = "STINT_MPI_PLUGIN",
+        .symbol = "stint_mpi",
+        .shares =
+            true}; /* Open MPI opens plug-ins of its own, which look for its symbols */
     sti_arena *arena = sti_arena_create("net.plugin");
-    const char *path = arena ? find_plugin(arena) : NULL;
-    stint_status st = STINT_OK;
-    if (!path) {
-        sti_arena_destroy(arena);
+    if (!arena)
         return STINT_E_MEMORY;
-    }
-    /* Open MPI opens plug-ins of its own, which look for its symbols. */
-    void *library = dlopen(path, RTLD_NOW | RTLD_GLOBAL);
-    const sti_mpi_plugin *plugin = library ? dlsym(library, "stint_mpi") : NULL;
+    const char *path, *why;
+    const sti_mpi_plugin *plugin = sti_plugin_open(&desc, arena, &path, &why);
+    stint_status st = STINT_OK;
     if (!plugin)
         st = sti_fail(STINT_E_UNSUPPORTED,
                       "started by MPI, but %s cannot be used (%s); it is built where "
                       "MPI's headers are (Debian: libopenmpi-dev); or say where ranks "
                       "meet by --net-root HOST:PORT, which needs no MPI",
-                      path, dlerror());
+                      path, why);
     else if (plugin->version != STI_MPI_PLUGIN)
         st = sti_fail(STINT_E_UNSUPPORTED,
                       "%s is of another version of Stint (%d, this one wants %d)", path,

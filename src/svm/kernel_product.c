@@ -35,6 +35,9 @@ struct sti_kernel_product {
     bool all_kept;
     bool exact; /* tiles are made in double, though those kept are not */
     sti_kernel_columns *columns; /* for pivots whose tiles are not all there */
+    sti_kernel_tile_cuda *tiles; /* on size.device, or NULL */
+    sti_kernel_tile_band *sides; /* bands as the device wants them */
+    double **results;            /* [size.columns] of a shard on the device */
     int64_t pivot_count;
     int64_t pivot[STI_LOW_RANK_BLOCK];
     /* of a call */
@@ -99,9 +102,29 @@ size_t sti_kernel_product_bytes(const sti_kernel_source *source,
     const size_t blocks =
         (size_t)slots_of(bands_most(size.n)) * columns * (size_t)size.n;
     return bands * (sizeof(band) + columns * STI_GRAM_TILE * sizeof(double)) +
+           (size.device
+                ? bands * sizeof(sti_kernel_tile_band) + columns * sizeof(double *)
+                : 0) +
            (size_t)size.crossing * sti_kernel_source_value_bytes(source) +
            blocks * sizeof(double) + (size_t)size.threads * STI_GRAM_TILE_BYTES +
            sti_kernel_columns_bytes(source->rows, size.threads);
+}
+
+/* Room on the device for selections of that size. */
+static stint_status bring_device(sti_kernel_product *p)
+{
+    const sti_kernel_tile_cuda_desc desc = {.function = *p->source.function,
+                                            .rows = p->source.rows,
+                                            .places = p->size.n,
+                                            .bands = bands_most(p->size.n),
+                                            .vectors = p->size.columns};
+    if (!p->size.device)
+        return STINT_OK;
+    p->sides = sti_alloc_array(desc.bands, sizeof *p->sides, "svm.sides");
+    p->results = sti_alloc_array(desc.vectors, sizeof *p->results, "svm.results");
+    return p->sides && p->results
+               ? sti_svm_device_check(p->size.device->create(&desc, &p->tiles))
+               : STINT_E_MEMORY;
 }
 
 stint_status sti_kernel_product_create(const sti_kernel_source *source,
@@ -130,6 +153,8 @@ stint_status sti_kernel_product_create(const sti_kernel_source *source,
     if (p->bands && p->crossing && p->made && p->partial && p->blocks)
         st = sti_kernel_columns_create(source, size.threads, &p->columns);
     if (st == STINT_OK)
+        st = bring_device(p);
+    if (st == STINT_OK)
         *product_out = p;
     else
         sti_kernel_product_destroy(p);
@@ -146,6 +171,10 @@ void sti_kernel_product_destroy(sti_kernel_product *p)
     sti_free(p->partial);
     sti_free(p->blocks);
     sti_kernel_columns_destroy(p->columns);
+    if (p->tiles)
+        p->size.device->destroy(p->tiles);
+    sti_free(p->sides);
+    sti_free(p->results);
     sti_free(p);
 }
 
@@ -202,6 +231,15 @@ static void crossing_piece(void *arg, int64_t piece, int worker)
                                sti_kernel_columns_scratch(p->columns, worker));
 }
 
+static stint_status select_on_device(sti_kernel_product *p)
+{
+    for (int64_t i = 0; i < p->band_count; i++)
+        p->sides[i] = (sti_kernel_tile_band){p->bands[i].rows.begin,
+                                             p->bands[i].rows.count, p->bands[i].at};
+    return sti_svm_device_check(
+        p->size.device->select(p->tiles, p->band_count, p->sides));
+}
+
 stint_status sti_kernel_product_select(sti_kernel_product *p,
                                        const sti_kernel_ranges *ranges,
                                        const double *diagonal)
@@ -217,6 +255,10 @@ stint_status sti_kernel_product_select(sti_kernel_product *p,
             p->bands[p->band_count++] = (band){rows, p->n, r, i};
             p->n += rows.count;
         }
+    if (p->tiles) {
+        p->all_kept = false;
+        return select_on_device(p);
+    }
     const int64_t first = sti_band_count(ranges->rows[0].count);
     for (p->row_band = first; p->row_band < p->band_count && st == STINT_OK;
          p->row_band++) {
@@ -295,9 +337,26 @@ static void add_block(void *user, int into, int from)
         a[i] += b[i];
 }
 
+/* A shard's bands on the device. */
+static stint_status run_shard_on_device(const sti_kernel_product *p, int64_t shard,
+                                        int slot)
+{
+    const bool single = p->source.single && !p->exact;
+    const stint_status st = look_for_stop();
+    if (st != STINT_OK)
+        return st;
+    for (int64_t c = 0; c < p->count; c++)
+        p->results[c] = block_of(p, slot, c);
+    return sti_svm_device_check(p->size.device->product(
+        p->tiles, single, shard_begin(p->band_count, shard),
+        shard_begin(p->band_count, shard + 1), p->count, p->x, p->results));
+}
+
 static stint_status run_shard(sti_kernel_product *p, int64_t shard, int slot)
 {
     const int64_t end = shard_begin(p->band_count, shard + 1);
+    if (p->tiles)
+        return run_shard_on_device(p, shard, slot);
     p->slot = slot;
     memset(block_of(p, slot, 0), 0, sizeof(double) * (size_t)(p->count * p->n));
     for (p->row_band = shard_begin(p->band_count, shard); p->row_band < end;

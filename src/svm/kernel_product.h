@@ -5,13 +5,14 @@
  * ranges, or is made here and now: always with the same bits. Sums run over bands of
  * tiles in ascending order within shards of such bands, and over the shards along the
  * tree of net/shard_tree.h. So neither room nor threads change a bit, nor do ranks that
- * share the shards. */
+ * share the shards, nor a device that makes the tiles. */
 #ifndef STI_SVM_KERNEL_PRODUCT_H
 #define STI_SVM_KERNEL_PRODUCT_H
 
 #include "net/comm.h"
 #include "svm/kernel_columns.h"
 #include "svm/kernel_store.h"
+#include "svm/svm_device.h"
 
 /* A matrix: the second range is empty where there is one only. */
 typedef struct sti_kernel_ranges {
@@ -27,6 +28,9 @@ typedef struct sti_kernel_product_size {
     int64_t n, columns, crossing;
     int threads;
     sti_comm *comm; /* ranks that share the work of one range; NULL: alone */
+    /* Makes all tiles and uses them up: rows are dense and nothing is kept. NULL: the
+     * tiles are made here. */
+    const sti_kernel_tile_plugin *device;
 } sti_kernel_product_size;
 
 /* The bands of a range of n rows whose tiles are a rank's to multiply. */

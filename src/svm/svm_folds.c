@@ -122,17 +122,24 @@ void sti_svm_fit_set_places(sti_svm_fit *fit, sti_svm_places places)
     fit->least_squares.shared_bytes = fit->smo.shared_bytes = 0;
 }
 
+/* Do folds make their rows alike, on one centre? Whatever is kept of their matrix: so
+ * room for it changes no bit. */
+static bool shares(const sti_svm_fit *fit, const sti_table *table)
+{
+    const sti_gram_function *f =
+        fit->ls ? &fit->least_squares.function : &fit->smo.function;
+    return sti_svm_shared_can(f, table) && !(fit->ls && f->kind == STI_GRAM_LINEAR);
+}
+
 size_t sti_svm_fit_shared_bytes(const sti_svm_fit *fit, const sti_table *table,
                                 size_t taken_bytes)
 {
     const sti_svm_train_desc *ls = &fit->least_squares;
-    const sti_gram_function *f = fit->ls ? &ls->function : &fit->smo.function;
     const sti_svm_process *process = fit->ls ? &ls->process : &fit->smo.process;
     const size_t asked = fit->ls ? ls->budget_bytes : fit->smo.budget_bytes;
     const size_t cache = fit->ls ? ls->cache_bytes : fit->smo.cache_bytes;
     const size_t budget = asked > 0 ? asked : sti_svm_process_of(process).budget_bytes;
-    if (!sti_svm_shared_can(f, table) || (fit->ls && ls->store == STI_STORE_NONE) ||
-        (fit->ls && f->kind == STI_GRAM_LINEAR))
+    if (!shares(fit, table) || (fit->ls && (ls->store == STI_STORE_NONE || ls->device)))
         return 0;
     size_t room = budget > taken_bytes ? (budget - taken_bytes) / 257 * 256 : 0;
     if (cache > 0 && cache < room)
@@ -155,7 +162,8 @@ stint_status sti_svm_fit_share(const sti_svm_fit *fit, const sti_table *table,
         .bytes = fit->ls ? ls->shared_bytes : fit->smo.shared_bytes};
     const sti_team team = {threads};
     *shared_out = NULL;
-    return desc.bytes > 0 ? sti_svm_shared_create(&desc, &team, shared_out) : STINT_OK;
+    return shares(fit, table) ? sti_svm_shared_create(&desc, &team, shared_out)
+                              : STINT_OK;
 }
 
 /* The shared matrix has its part of what -m lets a training keep. */
@@ -184,12 +192,15 @@ size_t sti_svm_folds_bytes(const sti_svm_fit *fit, const sti_table *table,
     /* Rows to train on and to predict; of both an order, answers and what they are
      * judged by. */
     const size_t split = rows * 80 + (size_t)table->x.start[rows] * 12;
+    /* Numbers of rows and the centre, of which the matrix that folds share is made. */
+    const size_t shared =
+        shares(fit, table) ? rows * 8 + (size_t)table->x.columns * 8 : 0;
     const bool one_class = !fit->ls && fit->smo.type == STI_SVM_ONE_CLASS;
     size_t copies = validated ? 1 : 0;
     if (probable && !one_class)
         copies +=
             sti_svm_fit_classifies(fit) ? 2 : 1; /* a pair of classes, its folds */
-    return copies * split;
+    return copies > 0 ? copies * split + shared : 0;
 }
 
 /* ---- where trainings start ---- */

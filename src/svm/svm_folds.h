@@ -78,7 +78,8 @@ void sti_svm_fit_set_places(sti_svm_fit *fit, sti_svm_places places);
  * all rows takes taken_bytes at least; 0: there is none to share. */
 size_t sti_svm_fit_shared_bytes(const sti_svm_fit *fit, const sti_table *table,
                                 size_t taken_bytes);
-/* Make it of rows in an order [rows], or NULL. */
+/* Make it of rows in an order [rows], or NULL; *shared_out is NULL where folds share
+ * nothing, not even how rows are made. */
 stint_status sti_svm_fit_share(const sti_svm_fit *fit, const sti_table *table,
                                const int64_t *order, int threads,
                                sti_svm_shared **shared_out);

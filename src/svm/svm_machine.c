@@ -16,7 +16,8 @@ static sti_kernel_product_size product_size(sti_svm_machine_size size)
                                      .columns = size.columns,
                                      .crossing = size.crossing,
                                      .threads = size.threads,
-                                     .comm = size.comm};
+                                     .comm = size.comm,
+                                     .device = size.device};
 }
 
 sti_svm_machine_parts sti_svm_machine_bytes(const sti_kernel_source *source,

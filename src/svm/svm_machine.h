@@ -13,6 +13,7 @@ typedef struct sti_svm_machine_size {
     int64_t crossing;   /* values of tiles between two ranges that are kept */
     int threads;
     sti_comm *comm; /* ranks that share the products of one range; NULL: alone */
+    const sti_kernel_tile_plugin *device; /* that makes all tiles, or NULL */
 } sti_svm_machine_size;
 
 typedef struct sti_svm_machine {

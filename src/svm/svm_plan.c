@@ -88,6 +88,10 @@ static stint_status measure(const sti_svm_train_desc *d, sti_svm_plan *plan)
                                         ? sti_svm_shared_dense(d->places.shared)
                                         : sti_svm_rows_dense(x)};
     stint_status st = sti_svm_check_rows(&d->function, d->table, NULL);
+    if (st == STINT_OK && d->device && !plan->dense)
+        st = sti_fail(STINT_E_UNSUPPORTED,
+                      "--device cuda: fewer than one entry in eight is there, so rows "
+                      "stay sparse, and tiles of those are made by the CPU alone");
     if (st == STINT_OK)
         st = sti_svm_rows_columns(&d->function, x, plan->features, plan->dense,
                                   &plan->spread);
@@ -134,7 +138,7 @@ static void add_parts(const sti_svm_train_desc *d, sti_svm_plan *plan, keeping k
     plan->threads = keep.workers > 1 ? 1 : d->threads;
     const sti_svm_machine_parts m = sti_svm_machine_bytes(
         &source, (sti_svm_machine_size){plan->largest, plan->columns, plan->rank,
-                                        keep.crossing, plan->threads, NULL});
+                                        keep.crossing, plan->threads, NULL, d->device});
     sti_account *a = &plan->account;
     *a = (sti_account){0};
     sti_account_add(a, "table", "rows as they were read", d->table->bytes);
@@ -224,7 +228,7 @@ static keeping choose_keeping(const sti_svm_train_desc *d, sti_svm_plan *plan,
     keeping keep = {lesser(d->threads, plan->machines), 0, plan->crossing};
     if (plan->largest > SMALL_MACHINE)
         keep.workers = 1;
-    if (d->store == STI_STORE_NONE)
+    if (d->store == STI_STORE_NONE || d->device)
         return none;
     if (d->store == STI_STORE_ALL) {
         keep.stored = plan->stored;

@@ -12,9 +12,9 @@ struct sti_svm_shared {
     bool dense;
     size_t bytes;
     sti_row_range range;
-    int64_t *number; /* [rows] */
-    double *mean;    /* [features], or NULL */
-    sti_kernel_store *store;
+    int64_t *number;         /* [rows] */
+    double *mean;            /* [features], or NULL */
+    sti_kernel_store *store; /* NULL: nothing is kept */
 };
 
 bool sti_svm_shared_can(const sti_gram_function *f, const sti_table *table)
@@ -111,6 +111,8 @@ static bool read_kept(const sti_gram_kept *kept, const int64_t *u_number,
     const sti_svm_shared *s = (const sti_svm_shared *)(const void *)kept;
     wanted u[STI_GRAM_TILE], v[STI_GRAM_TILE];
     run u_run[STI_GRAM_TILE], v_run[STI_GRAM_TILE];
+    if (!s->store)
+        return false;
     const int64_t u_runs = sort_wanted(s, u_number, u_count, u, u_run);
     const int64_t v_runs = sort_wanted(s, v_number, v_count, v, v_run);
     for (int64_t a = 0; a < u_runs; a++)
@@ -202,7 +204,7 @@ stint_status sti_svm_shared_create(const sti_svm_shared_desc *d, const sti_team 
         st = number_rows(d, s, row_at);
     if (st == STINT_OK)
         st = make_mean(d, s);
-    if (st == STINT_OK)
+    if (st == STINT_OK && d->bytes > 0)
         st = make_tiles(d, row_at, team, s);
     sti_free(row_at);
     if (st == STINT_OK)

@@ -30,7 +30,7 @@ typedef struct sti_svm_shared_desc {
     bool single;  /* values in float */
     /* [rows] in which order rows follow each other, but for that; NULL: as they are */
     const int64_t *order;
-    size_t bytes; /* of tiles, at most */
+    size_t bytes; /* of tiles, at most; 0: rows are made alike, and that is all */
 } sti_svm_shared_desc;
 
 /* Has a matrix of that kind values that do not depend on which of two rows is first? */

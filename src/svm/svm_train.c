@@ -389,7 +389,8 @@ static stint_status begin_work(trainer *t)
     const sti_team all = {t->d->threads};
     const sti_svm_machine_size size = {
         plan->largest,  plan->columns, plan->rank,
-        plan->crossing, plan->threads, plan->machines > 1 ? NULL : t->d->comm};
+        plan->crossing, plan->threads, plan->machines > 1 ? NULL : t->d->comm,
+        t->d->device};
     stint_status st = STINT_E_MEMORY;
     t->ranges = sti_alloc_array(plan->ranges, sizeof *t->ranges, "svm.ranges");
     t->part = sti_alloc_array(plan->machines, sizeof *t->part, "svm.objective");

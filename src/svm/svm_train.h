@@ -43,6 +43,8 @@ typedef struct sti_svm_train_desc {
     sti_svm_start *start;    /* where to start, and where solutions are left; or NULL */
     int threads;
     sti_comm *comm; /* ranks that share the work; all call with the same; NULL: alone */
+    /* That makes all tiles, of kernels that it has (svm_device.h); NULL: this CPU. */
+    const sti_kernel_tile_plugin *device;
     bool report; /* a page will be made after it (svm_report.h): memory for that, too */
     void (*progress)(void *user, int64_t machine, int64_t machines, int64_t iteration,
                      double residual); /* or NULL */
@@ -114,7 +116,8 @@ sti_svm_process sti_svm_process_look(void);
 /* `known`, or where that is zeroed what there is now. */
 sti_svm_process sti_svm_process_of(const sti_svm_process *known);
 
-/* STINT_E_BUDGET where the smallest way does not fit; the plan is then filled, too. */
+/* STINT_E_BUDGET where the smallest way does not fit; the plan is then filled, too.
+ * STINT_E_UNSUPPORTED: rows that stay sparse, for a device. */
 stint_status sti_svm_plan_training(const sti_svm_train_desc *desc,
                                    sti_svm_plan *plan_out);
 /* The model borrows from the table. STINT_E_FAILED: not solved to the tolerance; then

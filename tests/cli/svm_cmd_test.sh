@@ -121,6 +121,23 @@ for isa in ref avx2; do
 done
 run 0 svm plan --json large.libsvm
 smallest=$(value smallest_bytes)
+# ---- the time that is expected: more without tiles, with folds, of a longer way ----
+expected=$(value expected_s)
+more() { # TIMES OPTION...
+    local times=$1
+    shift
+    run 0 svm plan --json "$@" large.libsvm
+    json "j['expected_s'] > $times * $expected"
+}
+json '0 < j["expected_s"] < 60'
+more 1 -l implicit -e 1e-9
+more 2 -v 10 -l implicit
+more 1 -s c_svc -v 10
+run 0 svm plan large.libsvm
+says out "expected, reading and writing included"
+run 0 svm plan --json -i 1 large.libsvm # not to be solved
+json 'j["expected_s"] is None'
+run 3 svm plan --json --memory 1M large.libsvm
 for extra in 0 1000000 2500000; do
     run 0 svm train --json -e 1e-8 --memory $((smallest + extra)) large.libsvm l.model
     [ "$(sha)" = "$want" ] || fail "a budget of $extra more changes the model"
@@ -132,6 +149,22 @@ run 3 svm train --memory $((smallest - 2000000)) large.libsvm none.model
 says err "--memory"
 run 3 svm train --memory 1M large.libsvm none.model
 [ ! -e none.model ] || fail "a refused training leaves a model"
+
+# ---- probabilities, too: folds make their rows alike, whatever is kept ----
+for type in ls_svc c_svc; do
+    run 0 svm train --json -s $type -b 1 -g 0.1 three.libsvm p.model
+    want_folds=$(sha)
+    run 0 svm plan --json -s $type -b 1 -g 0.1 three.libsvm
+    for how in "-m 0.1" "--memory $(value smallest_bytes)"; do
+        # shellcheck disable=SC2086
+        run 0 svm train --json -s $type -b 1 -g 0.1 $how three.libsvm p.model
+        [ "$(sha)" = "$want_folds" ] || fail "-s $type -b 1 $how changes the model"
+    done
+done
+run 0 svm train --json -b 1 -g 0.1 three.libsvm p.model
+want_folds=$(sha)
+run 0 svm train --json -b 1 -g 0.1 -l implicit three.libsvm p.model
+[ "$(sha)" = "$want_folds" ] || fail "-b 1 -l implicit changes the model"
 
 # ---- the same model for several processes ----
 for ranks in 2 3; do
@@ -273,6 +306,21 @@ for option in "-g 0" "-c 0" "-e 0" "-d -1" "-s ls" "-t 9" "--weights x=1" "--wei
     # shellcheck disable=SC2086
     run 2 svm train $option two.libsvm none.model
 done
+run 2 svm train -c 0 -e -1 -n 2 -d -1 -g x two.libsvm none.model # all at once
+for words in "-c 0" "-e -1" "-n 2" "-d -1" "-g x"; do says err "$words"; done
+
+# ---- a device, which this build or machine may not have ----
+STINT_CUDA_PLUGIN=/nowhere/none.so run 8 svm train --device cuda two.libsvm none.model
+says err "/nowhere/none.so cannot be used"
+says err "--device cpu"
+STINT_CUDA_PLUGIN=$STINT run 8 svm plan --device cuda two.libsvm
+run 2 svm train -s 0 -l explicit --device cuda two.libsvm none.model
+says err "not for -s c_svc"
+says err "against -l explicit"
+run 2 svm train -t laplacian --device cuda two.libsvm none.model
+says err "not of -t laplacian"
+[ ! -e none.model ] || fail "a device that is not there leaves a model"
+
 run 0 svm plan --net-ranks 2 two.libsvm
 run 1 svm train -e 1e-12 -i 2 two.libsvm none.model
 says err "after 2 iterations"

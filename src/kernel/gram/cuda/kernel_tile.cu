@@ -29,25 +29,18 @@ constexpr int TILE = STI_GRAM_TILE; // from row to row of a tile
 constexpr int PART = 64, DEPTH = 16, EDGE = 16, EACH = PART / EDGE;
 constexpr int THREADS = 256, LANES = 8, ROWS = THREADS / LANES;
 
-struct band {
-    int64_t begin, count;
-};
+using band = sti_kernel_tile_band;
 
 // What kernels know of the problem; pointers are device memory.
 struct view {
     sti_gram_function function;
-    const double *rows, *term; // [n, columns], [n]
-    double *x, *y;             // [vectors, n]
-    double *part;              // [bands, vectors, TILE] of the band at work
-    void *tiles;               // [bands, TILE, TILE] likewise
-    int64_t n, columns, side, vectors;
+    const double *rows, *term;   // [rows, columns], [rows]
+    const band *bands;           // of the rows selected
+    double *x, *y;               // [vectors, n]
+    double *part;                // [bands, vectors, TILE] of the band at work
+    void *tiles;                 // [bands, TILE, TILE] likewise
+    int64_t n, columns, vectors; // n: rows selected
 };
-
-__device__ band band_of(const view &v, int64_t index)
-{
-    const int64_t begin = index * v.side, left = v.n - begin;
-    return {begin, left < v.side ? left : v.side};
-}
 
 // ---- numbers ----
 
@@ -130,7 +123,7 @@ __device__ void load_side(const view &v, band rows, int64_t from, int64_t k, int
 template <typename T> __global__ void make_tiles(view v, int64_t row)
 {
     __shared__ T left[DEPTH][PART + 1], right[DEPTH][PART + 1];
-    const band u = band_of(v, row), w = band_of(v, blockIdx.z);
+    const band u = v.bands[row], w = v.bands[blockIdx.z];
     const int64_t from = blockIdx.y * PART, across = blockIdx.x * PART;
     const int i0 = threadIdx.x / EDGE, j0 = threadIdx.x % EDGE;
     T sum[EACH][EACH] = {};
@@ -163,13 +156,13 @@ template <typename T> __global__ void make_tiles(view v, int64_t row)
 // a row.
 template <typename T> __global__ void multiply_rows(view v, int64_t row)
 {
-    const band u = band_of(v, row), w = band_of(v, blockIdx.y);
+    const band u = v.bands[row], w = v.bands[blockIdx.y];
     const int64_t r = blockIdx.x * ROWS + threadIdx.x / LANES;
     const int lane = threadIdx.x % LANES;
     const int64_t even = w.count / LANES * LANES;
     const T *at = static_cast<const T *>(v.tiles) + blockIdx.y * int64_t(TILE) * TILE +
                   (r < u.count ? r : 0) * TILE;
-    const double *x = v.x + blockIdx.z * v.n + w.begin;
+    const double *x = v.x + blockIdx.z * v.n + w.at;
     double sum = 0;
     for (int64_t j = lane; j < even; j += LANES)
         sum = flush(fma(static_cast<double>(at[j]), x[j], sum));
@@ -186,14 +179,14 @@ template <typename T> __global__ void multiply_rows(view v, int64_t row)
 // band's part of vector z, added to the result there.
 template <typename T> __global__ void multiply_columns(view v, int64_t row)
 {
-    const band u = band_of(v, row), w = band_of(v, blockIdx.y);
+    const band u = v.bands[row], w = v.bands[blockIdx.y];
     const int64_t c = threadIdx.x;
     if (c >= w.count)
         return;
     const T *at =
         static_cast<const T *>(v.tiles) + blockIdx.y * int64_t(TILE) * TILE + c;
-    const double *x = v.x + blockIdx.z * v.n + u.begin;
-    double *y = v.y + blockIdx.z * v.n + w.begin + c, sum = *y;
+    const double *x = v.x + blockIdx.z * v.n + u.at;
+    double *y = v.y + blockIdx.z * v.n + w.at + c, sum = *y;
     for (int64_t r = 0; r < u.count; r++)
         sum = flush(fma(x[r], static_cast<double>(at[r * TILE]), sum));
     *y = sum;
@@ -203,11 +196,11 @@ template <typename T> __global__ void multiply_columns(view v, int64_t row)
 // to right.
 __global__ void join(view v, int64_t row)
 {
-    const band u = band_of(v, row);
+    const band u = v.bands[row];
     const int64_t r = threadIdx.x;
     if (r >= u.count)
         return;
-    double *y = v.y + blockIdx.y * v.n + u.begin + r, sum = *y;
+    double *y = v.y + blockIdx.y * v.n + u.at + r, sum = *y;
     for (int64_t j = 0; j <= row; j++)
         sum = flush(sum + v.part[(j * v.vectors + blockIdx.y) * TILE + r]);
     *y = sum;
@@ -242,8 +235,9 @@ const char *words_of(cudaError_t error)
 
 struct sti_kernel_tile_cuda {
     view v;
-    bool single;
-    int64_t bands;
+    band *bands;                              // v.bands
+    int64_t places, most_bands, most_vectors; // room
+    int64_t band_count;                       // selected
 };
 
 namespace
@@ -265,67 +259,37 @@ void take_doubles(cudaError_t &error, int64_t count, double **out)
 }
 
 // The rows and their terms.
-cudaError_t bring(const sti_kernel_tile_cuda_desc *d, view &v)
+cudaError_t bring(const sti_gram_rows *from, view &v)
 {
     cudaError_t error = cudaSuccess;
     double *rows, *term;
-    take_doubles(error, v.n * v.columns, &rows);
+    take_doubles(error, from->rows * v.columns, &rows);
     v.rows = rows;
-    take_doubles(error, v.n, &term);
+    take_doubles(error, from->rows, &term);
     v.term = term;
     if (error == cudaSuccess)
-        error =
-            cudaMemcpy(rows, d->rows->dense, sizeof(double) * size_t(v.n * v.columns),
-                       cudaMemcpyHostToDevice);
+        error = cudaMemcpy(rows, from->dense,
+                           sizeof(double) * size_t(from->rows * v.columns),
+                           cudaMemcpyHostToDevice);
     if (error == cudaSuccess)
-        error = cudaMemcpy(term, d->rows->term, sizeof(double) * size_t(v.n),
+        error = cudaMemcpy(term, from->term, sizeof(double) * size_t(from->rows),
                            cudaMemcpyHostToDevice);
     return error;
 }
 
-} // namespace
-
-extern "C" int sti_kernel_tile_cuda_devices(void)
+int devices()
 {
     int count = 0;
     return cudaGetDeviceCount(&count) == cudaSuccess ? count : 0;
 }
 
-extern "C" const char *sti_kernel_tile_cuda_create(const sti_kernel_tile_cuda_desc *d,
-                                                   sti_kernel_tile_cuda **tiles_out)
-{
-    sti_kernel_tile_cuda *t = new (std::nothrow) sti_kernel_tile_cuda();
-    if (!t)
-        return "not enough memory";
-    view &v = t->v;
-    v.function = d->function;
-    v.n = d->rows->rows;
-    v.columns = d->rows->columns;
-    v.side = d->side;
-    v.vectors = d->vectors;
-    t->single = d->single;
-    t->bands = (v.n + v.side - 1) / v.side;
-    cudaError_t error = bring(d, v);
-    take_doubles(error, v.vectors * v.n, &v.x);
-    take_doubles(error, v.vectors * v.n, &v.y);
-    take_doubles(error, t->bands * v.vectors * TILE, &v.part);
-    take(error, t->bands * TILE * TILE, d->single ? sizeof(float) : sizeof(double),
-         &v.tiles);
-    if (error != cudaSuccess) {
-        cudaGetLastError(); // or the next call would take it for its own
-        sti_kernel_tile_cuda_destroy(t);
-        return cudaGetErrorString(error);
-    }
-    *tiles_out = t;
-    return nullptr;
-}
-
-extern "C" void sti_kernel_tile_cuda_destroy(sti_kernel_tile_cuda *t)
+void destroy(sti_kernel_tile_cuda *t)
 {
     if (!t)
         return;
     cudaFree(const_cast<double *>(t->v.rows));
     cudaFree(const_cast<double *>(t->v.term));
+    cudaFree(t->bands);
     cudaFree(t->v.x);
     cudaFree(t->v.y);
     cudaFree(t->v.part);
@@ -333,31 +297,105 @@ extern "C" void sti_kernel_tile_cuda_destroy(sti_kernel_tile_cuda *t)
     delete t;
 }
 
-extern "C" const char *sti_kernel_tile_cuda_product(sti_kernel_tile_cuda *t,
-                                                    int64_t first, int64_t end,
-                                                    int64_t count,
-                                                    const double *const *x,
-                                                    double *const *y_out)
+const char *create(const sti_kernel_tile_cuda_desc *d, sti_kernel_tile_cuda **tiles_out)
+{
+    sti_kernel_tile_cuda *t = new (std::nothrow) sti_kernel_tile_cuda();
+    if (!t)
+        return "not enough memory";
+    view &v = t->v;
+    void *bands;
+    v.function = d->function;
+    v.columns = d->rows->columns;
+    t->places = d->places;
+    t->most_bands = d->bands;
+    t->most_vectors = v.vectors = d->vectors;
+    cudaError_t error = bring(d->rows, v);
+    take(error, d->bands, sizeof(band), &bands);
+    v.bands = t->bands = static_cast<band *>(bands);
+    take_doubles(error, d->vectors * d->places, &v.x);
+    take_doubles(error, d->vectors * d->places, &v.y);
+    take_doubles(error, d->bands * d->vectors * TILE, &v.part);
+    take(error, d->bands * TILE * TILE, sizeof(double), &v.tiles);
+    if (error != cudaSuccess) {
+        cudaGetLastError(); // or the next call would take it for its own
+        destroy(t);
+        return cudaGetErrorString(error);
+    }
+    *tiles_out = t;
+    return nullptr;
+}
+
+const char *select(sti_kernel_tile_cuda *t, int64_t count,
+                   const sti_kernel_tile_band *bands)
+{
+    const int64_t n = count > 0 ? bands[count - 1].at + bands[count - 1].count : 0;
+    if (count > t->most_bands || n > t->places)
+        return "more rows or bands than were asked for";
+    t->v.n = n;
+    t->band_count = count;
+    return words_of(cudaMemcpy(t->bands, bands,
+                               sizeof *bands * static_cast<size_t>(count),
+                               cudaMemcpyHostToDevice));
+}
+
+const char *product(sti_kernel_tile_cuda *t, bool single, int64_t first, int64_t end,
+                    int64_t count, const double *const *x, double *const *y_out)
 {
     const view &v = t->v;
     const size_t bytes = sizeof(double) * static_cast<size_t>(v.n);
     const int64_t values = count * v.n;
-    if (count > v.vectors || end > t->bands)
+    if (count > t->most_vectors || end > t->band_count)
         return "more vectors or bands than were asked for";
     if (values == 0)
         return nullptr;
-    for (int64_t c = 0; c < count; c++)
-        cudaMemcpy(v.x + c * v.n, x[c], bytes, cudaMemcpyHostToDevice);
-    cudaMemset(v.y, 0, bytes * static_cast<size_t>(count));
+    cudaError_t error = cudaSuccess;
+    for (int64_t c = 0; c < count && error == cudaSuccess; c++)
+        error = cudaMemcpy(v.x + c * v.n, x[c], bytes, cudaMemcpyHostToDevice);
+    if (error == cudaSuccess)
+        error = cudaMemset(v.y, 0, bytes * static_cast<size_t>(count));
+    if (error != cudaSuccess)
+        return words_of(error);
     flush_all<<<static_cast<unsigned>((values + THREADS - 1) / THREADS), THREADS>>>(
         v.x, values);
     for (int64_t row = first; row < end; row++)
-        if (t->single)
+        if (single)
             run_band<float>(v, row, static_cast<unsigned>(count));
         else
             run_band<double>(v, row, static_cast<unsigned>(count));
-    cudaError_t error = cudaGetLastError();
+    error = cudaGetLastError();
     for (int64_t c = 0; c < count && error == cudaSuccess; c++)
         error = cudaMemcpy(y_out[c], v.y + c * v.n, bytes, cudaMemcpyDeviceToHost);
     return words_of(error);
 }
+
+// A product of one row in both precisions: contexts, kernels and copies take what they
+// take of the host's memory at their first use.
+const char *begin()
+{
+    const double one = 1, zero = 0;
+    const double *x[1] = {&one};
+    double result, *y[1] = {&result};
+    sti_gram_rows rows = {};
+    rows.rows = rows.columns = 1;
+    rows.dense = &zero;
+    rows.term = &zero;
+    sti_kernel_tile_cuda_desc desc = {};
+    desc.function.kind = STI_GRAM_RBF;
+    desc.rows = &rows;
+    desc.places = desc.bands = desc.vectors = 1;
+    const sti_kernel_tile_band all = {0, 1, 0};
+    sti_kernel_tile_cuda *t = nullptr;
+    const char *error = create(&desc, &t);
+    if (!error)
+        error = select(t, 1, &all);
+    for (int single = 0; single < 2 && !error; single++)
+        error = product(t, single, 0, 1, 1, x, y);
+    destroy(t);
+    return error;
+}
+
+} // namespace
+
+extern "C" __attribute__((visibility("default")))
+const sti_kernel_tile_plugin stint_kernel_tiles = {
+    STI_KERNEL_TILE_PLUGIN, devices, begin, create, destroy, select, product};
