@@ -125,6 +125,8 @@ STINT_API stint_value stint_lookup(stint_graph *g, stint_value tokens,
 
 /** max(x, 0); NaN stays. A step keeps one bit an element of it. */
 STINT_API stint_value stint_relu(stint_graph *g, stint_value x);
+/** min(max(x, 0), 6); NaN stays. A step keeps one bit an element of it. */
+STINT_API stint_value stint_relu6(stint_graph *g, stint_value x);
 /** x above 0, slope x below. */
 STINT_API stint_value stint_leaky_relu(stint_graph *g, stint_value x, float slope);
 /** 1 / (1 + e^-x). */

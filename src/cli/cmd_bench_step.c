@@ -267,8 +267,8 @@ static stint_status profile_steps(bench *b, int64_t runs, sti_profile *profile)
 {
     sti_machine machine;
     stint_status status =
-        sti_profile_begin(profile, b->network.graph, b->shards, b->engine->desc.lanes,
-                          b->engine->lane_team.threads);
+        sti_profile_begin(profile, b->network.plan->graph, b->shards,
+                          b->engine->desc.lanes, b->engine->lane_team.threads);
     b->engine->profile = profile;
     for (int64_t i = 0; i < runs && status == STINT_OK; i++) {
         int64_t ns = 0;

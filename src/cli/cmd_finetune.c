@@ -256,15 +256,10 @@ static stint_status finetune_run(sti_cli_call *call)
 }
 
 static const char *const flags[] = {
-    "data.path",    "data.window",  "update.tensors", "update.rank", "update.alpha",
-    "run.memory",   "train.epochs", "train.steps",    "train.batch", "train.shards",
-    "optimizer.lr", "train.seed",   "run.threads",    "run.out",     NULL};
-
-/* Parts of PockEngine's idea that are not there; docs/finetune.md names them, too. */
-static const sti_cli_absent absent[] = {
-    {"--frozen", false, STINT_E_UNSUPPORTED,
-     "weights that are not trained stay float32: int8 is not there yet"},
-    {NULL, false, STINT_OK, NULL}};
+    "data.path",    "data.window",   "update.tensors", "update.rank",
+    "update.alpha", "update.frozen", "run.memory",     "train.epochs",
+    "train.steps",  "train.batch",   "train.shards",   "optimizer.lr",
+    "train.seed",   "run.threads",   "run.out",        NULL};
 
 const sti_cli_command sti_cmd_finetune = {
     .name = "finetune",
@@ -282,7 +277,6 @@ const sti_cli_command sti_cmd_finetune = {
     .recipe = true,
     .of_model = stint_finetune_recipe,
     .model_flags = flags,
-    .absent = absent,
     STI_CLI_ARGS(finetune_rows, finetune_args),
     .run = finetune_run,
 };

@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "base/units.h"
 #include "cli/cli.h"
+#include "store/timm_folder.h"
 
 typedef struct import_args {
     const char *out;
@@ -75,6 +76,42 @@ static stint_status answer(sti_cli_call *call, const stint_text_model_facts *f)
     return sti_cli_answer(call, &text);
 }
 
+static stint_status answer_images(sti_cli_call *call, const stint_model_facts *f)
+{
+    const import_args *args = call->args;
+    sti_text text = {0};
+    sti_json j;
+    sti_cli_say(call, "%s: %s of %d classes for images of %dx%dx%d; %s parameters",
+                args->out, f->network, (int)f->classes, (int)f->height, (int)f->width,
+                (int)f->channels, sti_count_text(f->parameters));
+    if (!call->common->json)
+        return STINT_OK;
+    sti_cli_json_begin(&j, &text);
+    sti_json_text(&j, "out", args->out);
+    sti_json_text(&j, "family", f->network);
+    sti_json_int(&j, "parameters", f->parameters);
+    sti_json_int(&j, "classes", f->classes);
+    sti_json_end_object(&j);
+    return sti_cli_answer(call, &text);
+}
+
+/* A network of images in timm's layout. */
+static stint_status import_images(sti_cli_call *call)
+{
+    const import_args *args = call->args;
+    stint_model_file *model = NULL;
+    stint_model_facts facts;
+    stint_status st = sti_timm_import(call->operands[0], args->out);
+    if (st == STINT_OK)
+        st = stint_model_open(args->out, &model);
+    if (st == STINT_OK) {
+        stint_model_describe(model, &facts);
+        st = answer_images(call, &facts);
+    }
+    stint_model_close(model);
+    return st;
+}
+
 static stint_status import_run(sti_cli_call *call)
 {
     const import_args *args = call->args;
@@ -82,6 +119,8 @@ static stint_status import_run(sti_cli_call *call)
     stint_text_model_facts facts;
     const char *source = sti_cli_model_path(call, call->operands[0]);
     stint_status st = source ? sti_cli_check_out(source, args->out) : STINT_E_MEMORY;
+    if (st == STINT_OK && sti_timm_folder_is(call->operands[0]))
+        return import_images(call);
     if (st == STINT_OK)
         st = stint_text_model_open(call->operands[0], &model);
     if (st == STINT_OK)
@@ -104,7 +143,9 @@ const sti_cli_command sti_cmd_import_hf = {
              "Qwen2 or "
              "Qwen3; numbers may be F32, F16 or BF16 and become F32. vocab.json and "
              "merges.txt, or a tokenizer.json of "
-             "byte-level byte pairs with GPT-2's words, go into the model file.",
+             "byte-level byte pairs with GPT-2's words, go into the model file. Or it "
+             "is one of timm's, of resnet18, "
+             "resnet34, resnet50 or mobilenetv2_100.",
     .min_operands = 1,
     .max_operands = 1,
     STI_CLI_ARGS(import_rows, import_args),

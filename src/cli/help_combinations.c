@@ -66,6 +66,7 @@ void sti_cli_combinations_json(sti_json *j)
         sti_json_text(j, "a", r->a);
         sti_json_text(j, "b", r->b);
         sti_json_text(j, "why", r->why);
+        sti_json_int(j, "status", r->unsupported ? STINT_E_UNSUPPORTED : STINT_E_USAGE);
         sti_json_end_object(j);
     }
     sti_json_end_array(j);

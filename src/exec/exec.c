@@ -263,7 +263,7 @@ static stint_status check_finite(const sti_exec *exec, stint_value value,
     const float *x = sti_exec_address(exec, value);
     int64_t count = stint_shape_count(&row->shape), nan = 0, infinite = 0, first = -1;
 
-    if (!x || row->shape.dtype != STINT_F32)
+    if (!x || row->shape.dtype != STINT_F32 || row->in_bytes)
         return STINT_OK;
     for (int64_t i = 0; i < count; i++) {
         if (isfinite(x[i]))

@@ -23,6 +23,14 @@ typedef struct sti_node sti_node;
 typedef struct sti_op sti_op;
 struct sti_jet_rule;
 
+/* How parameters change within a run, see sti_graph_update_at_once. */
+typedef struct sti_update_rule {
+    const sti_op *op; /* sgd_update, adam_update or rmsprop_update; NULL: they do not */
+    bool decay_all;   /* of parameters that are not to decay, too */
+} sti_update_rule;
+
+struct sti_update_step;
+
 /* What a kernel call sees. Pointers are resolved by exec/; an output that nobody reads
  * is NULL when the operator's row says optional_out for it. */
 typedef struct sti_step {
@@ -33,6 +41,9 @@ typedef struct sti_step {
     /* Results of a graph that adds up its runs (pass/adds): false overwrites what is in
      * their blocks, true adds to it. */
     bool add;
+    /* By how much a graph that updates its parameters does so (op/op_update.h). NULL:
+     * they stay as they are in this run. */
+    const struct sti_update_step *update;
 } sti_step;
 
 typedef struct sti_call {
@@ -158,6 +169,10 @@ typedef struct sti_value_row {
     /* ROLE_PARAM that a low-rank adapter adds to the network (pass/lora): no model file
      * has it, weights have its product instead. */
     bool adapter;
+    /* ROLE_PARAM that is frozen: its memory holds a byte an element and a scale for
+     * each index of the last axis (kernel/gemm/byte_matrix.h), though its shape says
+     * f32. Only operators that widen it read it (pass/bytes). */
+    bool in_bytes;
     const void *data; /* ROLE_CONSTANT: 64-byte aligned */
 } sti_value_row;
 
@@ -211,6 +226,8 @@ bool sti_graph_is_weight(const sti_value_row *row);
 stint_shape sti_graph_output_shape(const stint_graph *graph, const sti_output *output);
 /* A pass may change values in place. */
 sti_output *sti_graph_outputs(const stint_graph *graph);
+/* Outputs of a kind no longer leave the graph. */
+void sti_graph_drop_outputs(stint_graph *graph, sti_output_kind kind);
 void sti_graph_set_name(stint_graph *graph, stint_value value, const char *name);
 /* ---- constants (pass/constant) ----
  *
@@ -249,6 +266,14 @@ bool sti_graph_sampled(const stint_graph *graph);
 /* This parameter is not trained; see sti_value_row.frozen. */
 void sti_graph_freeze(stint_graph *graph, stint_value param);
 void sti_graph_set_adapter(stint_graph *graph, stint_value param);
+/* This parameter is held in bytes; see sti_value_row.in_bytes. */
+void sti_graph_hold_in_bytes(stint_graph *graph, stint_value param);
+/* Memory that a value takes: that of its shape, or less where it is held in bytes. */
+size_t sti_graph_value_bytes(const sti_value_row *row);
+/* Parameters change while the graph runs, each as soon as nobody reads its old value
+ * any more (plan/update_nodes). */
+void sti_graph_update_at_once(stint_graph *graph, const sti_update_rule *rule);
+const sti_update_rule *sti_graph_update_rule(const stint_graph *graph); /* or NULL */
 /* Two parameters are the mean and the spread of one weight. */
 void sti_graph_set_spread(stint_graph *graph, stint_value mean, stint_value spread);
 /* Nodes appended from now on are marked as backward (and get `scope`), until NULL. */

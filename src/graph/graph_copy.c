@@ -89,6 +89,7 @@ stint_status sti_graph_copy(const stint_graph *graph, stint_graph **copy_out)
     if (status)
         return status;
     copy->inputs_kept = graph->inputs_kept;
+    copy->update = graph->update;
     if (!copy_rows(graph, copy)) {
         stint_graph_destroy(copy);
         return STINT_E_MEMORY;

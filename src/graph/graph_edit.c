@@ -3,6 +3,7 @@
 
 #include "base/fail.h"
 #include "graph/graph_priv.h"
+#include "kernel/gemm/byte_matrix.h"
 
 void sti_graph_replace(stint_graph *graph, stint_value from, stint_value to)
 {
@@ -136,4 +137,36 @@ stint_status sti_graph_set_attr(stint_graph *graph, sti_node *node, const void *
     memcpy(copy, attr, node->op->attr_bytes);
     node->attr = copy;
     return STINT_OK;
+}
+
+void sti_graph_hold_in_bytes(stint_graph *graph, stint_value param)
+{
+    graph->value[param]->in_bytes = true;
+}
+
+size_t sti_graph_value_bytes(const sti_value_row *row)
+{
+    if (!row->in_bytes)
+        return stint_shape_bytes(&row->shape);
+    const int64_t columns = row->shape.dim[row->shape.rank - 1];
+    return sti_byte_matrix_bytes(stint_shape_count(&row->shape) / columns, columns);
+}
+
+void sti_graph_update_at_once(stint_graph *graph, const sti_update_rule *rule)
+{
+    graph->update = *rule;
+}
+
+const sti_update_rule *sti_graph_update_rule(const stint_graph *graph)
+{
+    return graph->update.op ? &graph->update : NULL;
+}
+
+void sti_graph_drop_outputs(stint_graph *graph, sti_output_kind kind)
+{
+    int32_t kept = 0;
+    for (int32_t i = 0; i < graph->output_count; i++)
+        if (graph->output[i].kind != kind)
+            graph->output[kept++] = graph->output[i];
+    graph->output_count = kept;
 }

@@ -26,6 +26,7 @@ struct stint_graph {
     bool norm_frozen;            /* sti_graph_freeze_norm */
     bool inputs_kept;            /* sti_graph_keep_inputs */
     bool sampled;                /* sti_graph_sample */
+    sti_update_rule update;      /* sti_graph_update_at_once */
 
     stint_status status; /* first failure of a builder call */
     const char *failure; /* its text */

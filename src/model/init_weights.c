@@ -107,7 +107,8 @@ static stint_status flip_param(void *user, const sti_value_row *row,
 {
     flip_job *job = user;
     filler f;
-    int64_t count = choose_scale(row, &f) ? stint_shape_count(&row->shape) : 0;
+    const bool drawn = !row->in_bytes && choose_scale(row, &f);
+    int64_t count = drawn ? stint_shape_count(&row->shape) : 0;
     if (job->params && job->at >= job->count && job->at < job->count + count)
         job->params[allocation->offset +
                     (size_t)(job->at - job->count) * sizeof(float)] ^=
@@ -151,6 +152,8 @@ static stint_status init_param(void *user, const sti_value_row *row,
                 .count = stint_shape_count(&row->shape),
                 .seed = job->seed,
                 .index = job->index++};
+    if (row->in_bytes) /* comes from a model */
+        return STINT_OK;
     if (choose_scale(row, &f))
         sti_team_run(job->team, (f.count + BLOCK - 1) / BLOCK, fill_piece, &f);
     else

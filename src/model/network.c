@@ -383,6 +383,8 @@ stint_status sti_network_build(const sti_network_desc *desc, stint_mode mode,
         st = sti_pass_prepare(net.graph);
     if (st == STINT_OK && desc->winograd && !desc->bf16)
         st = sti_pass_winograd(net.graph, NULL);
+    if (st == STINT_OK && desc->update && desc->frozen_bytes)
+        st = sti_pass_bytes(net.graph, &(sti_train_set){is_in_set, desc->update});
     if (st == STINT_OK && mode == STINT_TRAIN)
         st = append_gradients(desc, &net);
     if (st == STINT_OK && mode == STINT_TRAIN && desc->squares)
@@ -399,6 +401,8 @@ stint_status sti_network_build(const sti_network_desc *desc, stint_mode mode,
         sti_network_fini(&net);
         return st;
     }
+    if (mode == STINT_TRAIN)
+        sti_graph_update_at_once(net.graph, &desc->at_once);
     find_outputs(&net);
     *network = net;
     return STINT_OK;

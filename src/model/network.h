@@ -56,15 +56,18 @@ typedef struct sti_network_desc {
     sti_bayes_desc bayes; /* of images: weights are drawn, see sti_pass_bayes */
     bool sampled;         /* in use: weights are drawn and dropout drops, for many
                              runs of a batch; false: means, and no dropout */
-    bool freeze_norm;     /* see sti_graph_freeze_norm */
-    float gradient_penalty; /* in training, of images: what the mean square norm of the
-                               loss's gradient by an image counts */
-    bool squares;           /* in training: |gradient|^2 is a metric */
-    bool mixed;             /* in training: images have two labels, see train/mixup.h */
-    bool class_weights;     /* in training: images count by the input of that name */
-    sti_loss_desc loss;     /* in training, of images */
-    sti_lora_desc lora;     /* of text: adapters beside its products */
+    sti_update_rule at_once; /* in training: see sti_graph_update_at_once; op NULL: at
+                                the end of a step */
+    bool freeze_norm;        /* see sti_graph_freeze_norm */
+    float gradient_penalty;  /* in training, of images: what the mean square norm of the
+                                loss's gradient by an image counts */
+    bool squares;            /* in training: |gradient|^2 is a metric */
+    bool mixed;         /* in training: images have two labels, see train/mixup.h */
+    bool class_weights; /* in training: images count by the input of that name */
+    sti_loss_desc loss; /* in training, of images */
+    sti_lora_desc lora; /* of text: adapters beside its products */
     const sti_update_set *update; /* in training: what is trained; NULL: all of it */
+    bool frozen_bytes; /* with update: the other weights in bytes, see sti_pass_bytes */
     const sti_network_weights *constant; /* EVAL, not bf16; NULL: weights come later */
 } sti_network_desc;
 

@@ -37,6 +37,8 @@ typedef struct sti_conv2d_grad_attr {
     int64_t winograd; /* as the convolution's */
 } sti_conv2d_grad_attr;
 extern const sti_op sti_op_conv2d, sti_op_conv2d_grad_x, sti_op_conv2d_grad_w;
+/* The first two with in[1] a parameter that is held in bytes (graph/graph.h). */
+extern const sti_op sti_op_conv2d_bytes, sti_op_conv2d_grad_x_bytes;
 /* Whether minimal filtering takes a conv2d node. */
 bool sti_op_conv2d_fits_winograd(const stint_graph *graph, const sti_node *node);
 stint_value sti_op_conv(stint_graph *g, stint_value x, stint_value w, stint_value bias,
@@ -51,6 +53,9 @@ typedef struct sti_matmul_attr {
     char loops[2][STI_MATMUL_LOOPS];
 } sti_matmul_attr;
 extern const sti_op sti_op_matmul;
+/* The same with in[1] a parameter that is held in bytes (graph/graph.h): x as it lies,
+ * no loop strings. */
+extern const sti_op sti_op_matmul_bytes;
 /* One product's sizes; false for a batch of them, which takes no string. */
 struct sti_gemm_shape;
 bool sti_op_matmul_shape(const stint_graph *graph, const sti_node *node,

@@ -1,4 +1,5 @@
-/* ReLU and leaky ReLU. The backward half needs only the sign of x, one bit an element,
+/* ReLU, ReLU6 and leaky ReLU. The backward half needs only the sign of x (of ReLU6
+ * whether it is strictly inside), one bit an element,
  * which is an extra output of the forward node: x itself need not be kept. The gradient
  * is linear in dy, so its own gradient is itself again. */
 #include "kernel/elementwise/elementwise.h"
@@ -38,6 +39,12 @@ static void run_relu(const sti_call *call)
 {
     sti_relu_f32(call->team, sti_op_in_count(call, 0), slope_of(call->node),
                  call->in[0], call->out[0], call->out[1]);
+}
+
+static void run_relu6(const sti_call *call)
+{
+    sti_relu6_f32(call->team, sti_op_in_count(call, 0), call->in[0], call->out[0],
+                  call->out[1]);
 }
 
 static void run_relu_grad(const sti_call *call)
@@ -92,6 +99,17 @@ const sti_op sti_op_relu = {
     .run = {[STI_CPU] = run_relu},
 };
 
+/* Its gradient is relu_grad of other bits. */
+const sti_op sti_op_relu6 = {
+    .name = "relu6",
+    .n_out = 2,
+    .flags = STI_OP_INPLACE_0,
+    .optional_out = 1u << 1,
+    .infer = infer_relu,
+    .grad = grad_relu,
+    .run = {[STI_CPU] = run_relu6},
+};
+
 const sti_op sti_op_relu_grad = {
     .name = "relu_grad",
     .n_out = 1,
@@ -127,6 +145,11 @@ const sti_op sti_op_leaky_relu_grad = {
 stint_value stint_relu(stint_graph *g, stint_value x)
 {
     return sti_op_add1(g, &sti_op_relu, NULL, x);
+}
+
+stint_value stint_relu6(stint_graph *g, stint_value x)
+{
+    return sti_op_add1(g, &sti_op_relu6, NULL, x);
 }
 
 stint_value stint_leaky_relu(stint_graph *g, stint_value x, float slope)

@@ -106,6 +106,11 @@ stint_status sti_pass_saved_bytes(const stint_graph *graph, size_t *bytes_out);
  */
 stint_status sti_pass_quantise(stint_graph *graph, sti_role role, int bits);
 
+/* Weights of dense layers and convolutions that are not in the set are held in bytes
+ * (bytes.c): before the gradients, and in evaluation alike. STINT_E_UNSUPPORTED: there
+ * are such weights, but none that can be. */
+stint_status sti_pass_bytes(stint_graph *graph, const sti_train_set *set);
+
 /* ---- low-rank adapters (lora.c) ---- */
 
 #define STI_LORA_A ".lora_a" /* behind the scope of a weight: [k, rank], */

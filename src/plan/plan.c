@@ -175,10 +175,16 @@ stint_status sti_plan_measure(const stint_graph *graph, int threads,
 stint_status sti_plan_create(const stint_graph *graph, int threads, sti_plan **plan_out)
 {
     sti_plan *plan;
+    stint_graph *own = NULL;
     stint_status status = check_kernels(graph);
 
-    if (status || (status = sti_plan_measure(graph, threads, &plan)))
+    if (status == STINT_OK && sti_graph_update_rule(graph))
+        status = sti_plan_update_nodes(graph, &own);
+    if (status || (status = sti_plan_measure(own ? own : graph, threads, &plan))) {
+        stint_graph_destroy(own);
         return status;
+    }
+    plan->own = own;
     if ((status = place_leaves(plan)) || (status = place_results(plan)) ||
         (status = place_arena(plan))) {
         sti_plan_destroy(plan);
@@ -197,5 +203,6 @@ void sti_plan_destroy(sti_plan *plan)
     sti_free(plan->allocation);
     sti_free(plan->scratch_offset);
     sti_free(plan->live_bytes);
+    stint_graph_destroy(plan->own);
     sti_free(plan);
 }

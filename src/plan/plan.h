@@ -29,7 +29,11 @@ typedef struct sti_allocation {
 } sti_allocation;
 
 typedef struct sti_plan {
-    const stint_graph *graph; /* borrowed; must outlive the plan */
+    /* What is run: the caller's, borrowed, which must outlive the plan; or, where
+     * parameters change within a run (sti_graph_update_at_once), the plan's own copy,
+     * with the same values and further nodes. */
+    const stint_graph *graph;
+    stint_graph *own; /* NULL: borrowed */
     int threads;
     sti_allocation *allocation; /* [values] */
     size_t *scratch_offset;     /* [nodes], in the arena */

@@ -47,7 +47,7 @@ static void place_leaves(sti_plan *plan)
         allocation->region = leaf_region(row->role);
         if (row->role != STI_ROLE_CONSTANT)
             allocation->bytes =
-                STI_ALIGN_UP(stint_shape_bytes(&row->shape), STI_PLAN_ALIGN);
+                STI_ALIGN_UP(sti_graph_value_bytes(row), STI_PLAN_ALIGN);
     }
 }
 

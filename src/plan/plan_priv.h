@@ -11,6 +11,10 @@
  * bytes. */
 stint_status sti_plan_lifetimes(sti_plan *plan);
 
+/* update_nodes.c: a copy of a graph with an update rule, with the nodes that it asks
+ * for; its gradients do not leave it. */
+stint_status sti_plan_update_nodes(const stint_graph *graph, stint_graph **own_out);
+
 /* A plan without addresses: lifetimes, live_bytes and peak_node only, for comparing
  * many graphs. */
 stint_status sti_plan_measure(const stint_graph *graph, int threads,

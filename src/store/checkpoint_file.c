@@ -55,6 +55,12 @@ static stint_status collect(void *user, const sti_value_row *value,
     if (!row.name)
         return STINT_E_MEMORY;
     memcpy(row.dim, value->shape.dim, sizeof value->shape.dim);
+    if (value->in_bytes) {
+        row.type = STI_TENSOR_U8;
+        row.rank = 1;
+        row.bytes = sti_graph_value_bytes(value);
+        row.dim[0] = (int64_t)row.bytes;
+    }
     sti_tensor_list_add(c->list, &row);
     return STINT_OK;
 }

@@ -50,7 +50,7 @@ void sti_tensor_list_add_vector(sti_tensor_list *list, const char *name,
                                 sti_tensor_type type, int64_t count, size_t bytes,
                                 const void *data);
 /* Every parameter or state of a planned network, at its address in `block`, under its
- * name with a prefix. */
+ * name with a prefix; those that are held in bytes as vectors of bytes. */
 stint_status sti_tensor_list_add_network(sti_tensor_list *list,
                                          const sti_network *network, sti_role role,
                                          const char *prefix, const void *block);

@@ -12,6 +12,7 @@
 #include "base/units.h"
 #include "data/tokenizer.h"
 #include "model/network_recipe.h"
+#include "store/byte_weight.h"
 #include "store/compact_file.h"
 #include "store/field_facts.h"
 #include "store/hf_folder.h"
@@ -275,6 +276,8 @@ static stint_status load_tensor(void *user, const sti_value_row *value,
                         sti_shape_text(&value->shape), l->wants);
     if (!l->block)
         return sti_tensor_file_add_finite_sha256(f, row, l->hash);
+    if (value->in_bytes)
+        return sti_byte_weight_read(f, row, l->block + allocation->offset);
     float *out = (float *)(void *)(l->block + allocation->offset);
     const stint_status st = sti_tensor_file_read(f, row, out);
     if (st == STINT_OK && l->model->adapter && row->rank == 2)

@@ -6,6 +6,7 @@
 #include "base/numerics.h"
 #include "base/recipe.h"
 #include "data/tokenizer.h"
+#include "store/byte_weight.h"
 #include "store/model_file.h"
 #include "train/checkpoint_priv.h"
 #include "train/lora_merge.h"
@@ -180,7 +181,30 @@ static stint_status choose_kept(sti_saver *s)
     return STINT_OK;
 }
 
-/* Rows of a model file: adapters are in the weights that they are beside. */
+/* Rows of a model file: adapters are in the weights that they are beside, and what is
+ * held in bytes is written in float32. */
+static sti_tensor_row out_row(const sti_tensor_row *row, const sti_value_row *value)
+{
+    sti_tensor_row out = *row;
+    out.type = STI_TENSOR_F32;
+    out.rank = value->shape.rank;
+    out.bytes = stint_shape_bytes(&value->shape);
+    memcpy(out.dim, value->shape.dim, sizeof value->shape.dim);
+    return out;
+}
+
+/* Numbers of a row of the widest weight that is held in bytes; 0: none is. */
+static int64_t widest_in_bytes(const stint_graph *g)
+{
+    int64_t most = 0;
+    for (stint_value v = 0; v < sti_graph_value_count(g); v++) {
+        const sti_value_row *row = sti_graph_value(g, v);
+        if (row->in_bytes && row->shape.dim[row->shape.rank - 1] > most)
+            most = row->shape.dim[row->shape.rank - 1];
+    }
+    return most;
+}
+
 static stint_status choose_out(sti_saver *s)
 {
     const sti_network *net = &s->job->setup.train;
@@ -191,7 +215,10 @@ static stint_status choose_out(sti_saver *s)
     s->value = sti_arena_alloc(s->arena, (size_t)s->model * sizeof *s->value + 1);
     if (largest > 0 && !s->merged)
         s->merged = sti_arena_alloc(s->arena, (size_t)largest * sizeof *s->merged);
-    if (!s->out || !s->value || (largest > 0 && !s->merged))
+    const int64_t widest = widest_in_bytes(g);
+    if (widest > 0 && !s->wide)
+        s->wide = sti_arena_alloc(s->arena, (size_t)widest * sizeof *s->wide);
+    if (!s->out || !s->value || (largest > 0 && !s->merged) || (widest > 0 && !s->wide))
         return STINT_E_MEMORY;
     s->out_count = s->out_weights = 0;
     for (stint_value v = 0; v < sti_graph_value_count(g); v++) {
@@ -199,7 +226,7 @@ static stint_status choose_out(sti_saver *s)
             continue;
         s->value[s->out_count] = v;
         if (!sti_graph_value(g, v)->adapter)
-            s->out[s->out_count++] = s->list.rows[row];
+            s->out[s->out_count++] = out_row(&s->list.rows[row], sti_graph_value(g, v));
         row++;
     }
     s->out_weights = s->out_count + s->weights - row; /* with the states */
@@ -210,23 +237,36 @@ static stint_status choose_out(sti_saver *s)
     return STINT_OK;
 }
 
-/* Where the bytes of a row of the model file are. */
+static bool is_merged(const sti_saver *s, int64_t i)
+{
+    stint_value a, b;
+    return s->merged && s->value[i] >= 0 &&
+           sti_lora_find(s->job->setup.train.graph, s->out[i].name, &a, &b);
+}
+
+static bool is_in_bytes(const sti_saver *s, int64_t i)
+{
+    return s->value[i] >= 0 &&
+           sti_graph_value(s->job->setup.train.graph, s->value[i])->in_bytes;
+}
+
+/* Where the bytes of a row of the model file are, of one that is float32. */
 static const void *out_data(const sti_saver *s, int64_t i)
 {
-    const sti_network *net = &s->job->setup.train;
-    stint_value a, b;
-    if (!s->merged || s->value[i] < 0 ||
-        !sti_lora_find(net->graph, s->out[i].name, &a, &b))
+    if (!is_merged(s, i))
         return s->out[i].data;
-    sti_lora_merge(net, &s->job->inputs.network.lora, s->value[i], s->engine->params,
-                   s->merged);
+    sti_lora_merge(&s->job->setup.train, &s->job->inputs.network.lora, s->value[i],
+                   s->engine->params, s->merged);
     return s->merged;
 }
 
 static stint_status fill_out(void *user, const sti_tensor_row *row, sti_writer *writer)
 {
     const sti_saver *s = user;
-    return sti_writer_add(writer, out_data(s, row - s->out), row->bytes);
+    const int64_t i = row - s->out;
+    return is_in_bytes(s, i) && !is_merged(s, i)
+               ? sti_byte_weight_write(row, s->wide, writer)
+               : sti_writer_add(writer, out_data(s, i), row->bytes);
 }
 
 void sti_saver_frozen_sha256(const sti_saver *s, char hex_out[65])
@@ -367,7 +407,10 @@ void sti_saver_weights_sha256(const sti_saver *saver, char hex_out[65])
     sti_sha256 state;
     sti_sha256_init(&state);
     for (int64_t i = 0; i < saver->out_weights; i++)
-        sti_sha256_add(&state, out_data(saver, i), saver->out[i].bytes);
+        if (is_in_bytes(saver, i) && !is_merged(saver, i))
+            sti_byte_weight_add_sha256(&saver->out[i], saver->wide, &state);
+        else
+            sti_sha256_add(&state, out_data(saver, i), saver->out[i].bytes);
     sti_sha256_hex(&state, hex_out);
 }
 

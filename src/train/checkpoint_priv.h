@@ -15,6 +15,7 @@ struct sti_saver {
     sti_tensor_row *out;  /* rows of a model file, without adapters, [out_count] */
     int64_t out_count, out_weights;
     stint_value *value; /* [weights]: whose row it is */
+    float *wide;        /* room for a row of a weight that is held in bytes, likewise */
     float *merged;      /* room for the largest weight with adapters; NULL: none */
     int64_t model;      /* of these and masks: a model file, */
     int64_t tensors;    /* of these and moments; all rows: a checkpoint */

@@ -143,6 +143,16 @@ static bool in_part(const stint_recipe *recipe)
     return sti_update_section_of(recipe)->what != STI_UPDATE_FULL;
 }
 
+static bool in_frozen_bytes(const stint_recipe *recipe)
+{
+    return sti_update_section_of(recipe)->frozen == STI_FROZEN_INT8;
+}
+
+static bool in_at_once(const stint_recipe *recipe)
+{
+    return sti_update_section_of(recipe)->at_once;
+}
+
 enum {
     I = 1 << STI_KIND_IMAGES,
     T = 1 << STI_KIND_TEXT,
@@ -208,6 +218,11 @@ const sti_feature sti_features[] = {
      "weights compressed in training", in_scheme, I | C, true},
     {"part", "update.what", "update.what=bias train.start=START",
      "a part of the parameters is trained", in_part, I | T, false},
+    {"frozen bytes", "update.frozen",
+     "update.frozen=int8 update.what=bias train.start=START",
+     "frozen weights in a byte a number", in_frozen_bytes, I | T, false},
+    {"at once", "update.at_once", "update.at_once=true train.shards=1",
+     "parameters are updated within the step", in_at_once, I | T, false},
     {NULL, NULL, NULL, NULL, NULL, 0, false}};
 
 /* ---- pairs ---- */
@@ -216,53 +231,113 @@ const sti_refusal sti_refusals[] = {
     /* Two that want the same thing, each in its way. */
     {"balanced weights", "balanced",
      "loss.class_weights: balanced, and data.sampling too, would count rare classes "
-     "twice; choose one of them"},
+     "twice; choose one of them",
+     false},
     {"scheme", "prune",
      "shrink.scheme: prunes by itself; leave out prune.sparsity, or give prune(S) in "
-     "the scheme"},
+     "the scheme",
+     false},
     {"scheme", "quantise",
      "shrink.scheme: quantises by itself; leave out quantise.bits, or give "
-     "quantise(intN) in the scheme"},
+     "quantise(intN) in the scheme",
+     false},
     {"scheme", "select",
      "train.select: with shrink.scheme the compressed weights of the lowest loss on "
-     "held-out images are taken (train.validation); leave it out"},
+     "held-out images are taken (train.validation); leave it out",
+     false},
     {"scheme", "growth",
-     "grow.by: the steps of a compression scheme are of one batch; leave it at none"},
+     "grow.by: the steps of a compression scheme are of one batch; leave it at none",
+     false},
     {"scheme", "noise growth",
-     "grow.by: the steps of a compression scheme are of one batch; leave it at none"},
+     "grow.by: the steps of a compression scheme are of one batch; leave it at none",
+     false},
     {"scheme", "average",
      "train.average: with shrink.scheme the compressed weights are kept, and a mean of "
-     "those is not compressed; leave it out"},
+     "those is not compressed; leave it out",
+     false},
     /* Weights that are drawn. */
     {"bayes", "prune",
      "bayes.samples: of weights that are drawn none stays zero; leave out [bayes] or "
-     "prune.sparsity"},
+     "prune.sparsity",
+     false},
     {"bayes", "quantise",
      "bayes.samples: weights that are drawn are not rounded; leave out [bayes] or "
-     "quantise.bits"},
+     "quantise.bits",
+     false},
     {"bayes", "scheme",
      "bayes.samples: weights that are drawn are not compressed; leave out [bayes] or "
-     "shrink.scheme"},
+     "shrink.scheme",
+     false},
     {"bayes", "noise growth",
      "grow.by: noise is that of the images, and [bayes] adds that of the weights; use "
-     "schedule"},
+     "schedule",
+     false},
     {"bayes", "part",
      "update.what: weights that are drawn are trained all together; leave out "
-     "bayes.samples, or set full"},
+     "bayes.samples, or set full",
+     false},
     /* What counts all weights, or all epochs. */
     {"noise growth", "prune",
      "grow.by: noise counts the gradients of all weights, and prune.sparsity leaves "
-     "some out; use schedule"},
+     "some out; use schedule",
+     false},
     {"noise growth", "select",
      "train.select: goes by the epochs of steps, which batches that grow by noise do "
-     "not keep; use grow.by = schedule"},
+     "not keep; use grow.by = schedule",
+     false},
     {"part", "prune",
      "update.what: pruning is for trainings of all parameters; leave out "
-     "prune.sparsity, or set full"},
+     "prune.sparsity, or set full",
+     false},
     {"part", "scheme",
      "update.what: a compression scheme is for trainings of all parameters; leave out "
-     "shrink.scheme, or set full"},
-    {NULL, NULL, NULL}};
+     "shrink.scheme, or set full",
+     false},
+    {"frozen bytes", "bf16",
+     "update.frozen: int8 weights are widened to float32, not to bfloat16; set "
+     "train.precision = f32, or update.frozen = f32",
+     true},
+    {"frozen bytes", "average",
+     "train.average: a mean of weights is of float32 ones; leave it out, or set "
+     "update.frozen = f32",
+     true},
+    {"at once", "accumulate",
+     "update.at_once: a step of several micro-batches has no gradient until the last; "
+     "leave out one of update.at_once and train.accumulate",
+     false},
+    {"at once", "growth",
+     "update.at_once: batches that grow are of several micro-batches; leave out one of "
+     "update.at_once and grow.by",
+     false},
+    {"at once", "noise growth",
+     "update.at_once: noise is told from gradients, which are gone; leave out one of "
+     "update.at_once and grow.by",
+     false},
+    {"at once", "net bits",
+     "update.at_once: gradients that are sent wait for the end of a step; leave out "
+     "one of update.at_once and net.bits",
+     false},
+    {"at once", "packing",
+     "update.at_once: a step whose tensors did not fit their blocks is run again; "
+     "leave out one of update.at_once and error.pack",
+     false},
+    {"at once", "bayes",
+     "update.at_once: runs of several draws are added up first; leave out one of "
+     "update.at_once and bayes.samples",
+     false},
+    {"at once", "clip",
+     "update.at_once: a norm of all gradients is known at the end of a step; leave out "
+     "one of update.at_once and optimizer.clip",
+     false},
+    {"at once", "prune",
+     "update.at_once: gradients of weights that stay zero are cut at the end of a "
+     "step; leave out one of update.at_once and prune.sparsity",
+     false},
+    {"at once", "scheme",
+     "update.at_once: gradients are those of a compression scheme's penalty, too; "
+     "leave out one of update.at_once and shrink.scheme",
+     false},
+    {NULL, NULL, NULL, false}};
 
 /* ---- recipes ---- */
 
@@ -310,7 +385,7 @@ void sti_combinations_check(const stint_recipe *recipe, sti_complaints *list)
         if (!(f->kinds >> kind & 1) && !(later && f->unsupported) && f->in(recipe))
             sti_complain(list, "%s", refuse_kind(f, kind, words));
     for (const sti_refusal *r = sti_refusals; r->a; r++)
-        if (asks(recipe, r->a) && asks(recipe, r->b))
+        if (!r->unsupported && asks(recipe, r->a) && asks(recipe, r->b))
             sti_complain(list, "%s", r->why);
 }
 
@@ -321,5 +396,8 @@ stint_status sti_combinations_check_kind(const stint_recipe *recipe)
     for (const sti_feature *f = sti_features; f->name; f++)
         if (f->unsupported && !(f->kinds >> kind & 1) && f->in(recipe))
             return sti_fail(STINT_E_UNSUPPORTED, "%s", refuse_kind(f, kind, words));
+    for (const sti_refusal *r = sti_refusals; r->a; r++)
+        if (r->unsupported && asks(recipe, r->a) && asks(recipe, r->b))
+            return sti_fail(STINT_E_UNSUPPORTED, "%s", r->why);
     return STINT_OK;
 }

@@ -35,6 +35,8 @@ typedef struct sti_feature {
 typedef struct sti_refusal {
     const char *a, *b; /* names of features */
     const char *why;   /* begins with the key at fault, ends with the way out */
+    bool unsupported;  /* it would mean something: STINT_E_UNSUPPORTED, when data has
+                          been  opened; else STINT_E_USAGE */
 } sti_refusal;
 
 /* Rows end with one whose name, or a, is NULL. */
@@ -44,7 +46,8 @@ extern const sti_refusal sti_refusals[];
 /* A complaint for whatever the recipe asks for that its kind of network has not, and
  * for every pair that means nothing. */
 void sti_combinations_check(const stint_recipe *recipe, sti_complaints *complaints);
-/* STINT_E_UNSUPPORTED for the first feature that a text or a field has not. */
+/* STINT_E_UNSUPPORTED for the first feature that a text or a field has not, or the
+ * first pair that is not there. */
 stint_status sti_combinations_check_kind(const stint_recipe *recipe);
 
 #endif

@@ -75,6 +75,7 @@ static stint_status compare_full(const stint_recipe *recipe, const sti_job *job,
     STI_TRY(sti_recipe_copy(recipe, &full));
     STI_TRY(stint_recipe_set(full, "update.tensors", ""));
     STI_TRY(stint_recipe_set(full, "update.what", "full"));
+    STI_TRY(stint_recipe_set(full, "update.frozen", "f32"));
     STI_TRY(stint_recipe_set(full, "run.memory", "auto"));
     STI_TRY(sti_job_create(full, NULL, &other));
     scheme->full_peak_bytes = other.plan.result.peak_bytes;

@@ -8,6 +8,7 @@
 #include "store/hf_folder.h"
 #include "store/model_file.h"
 #include "store/text_model_file.h"
+#include "store/timm_folder.h"
 #include "train/finetune.h"
 #include "train/recipe_view.h"
 
@@ -135,6 +136,22 @@ out:
     return st;
 }
 
+static stint_status of_timm(const char *path, stint_recipe *recipe)
+{
+    sti_timm_config c = {.network = NULL};
+    stint_status st;
+    STI_TRY(sti_timm_folder_config(path, &c));
+    STI_TRY(SET_ALL(recipe, common));
+    STI_TRY(SET_ALL(recipe, of_images));
+    STI_TRY(stint_recipe_set(recipe, "model.name", c.network));
+    STI_TRY(set_number(recipe, "data.size", c.height));
+    STI_TRY(set_number(recipe, "data.channels", c.channels));
+    STI_TRY(stint_recipe_set(recipe, "train.start", path));
+out:
+    sti_timm_config_fini(&c);
+    return st;
+}
+
 /* runs/<network>-tuned, which --out replaces. */
 static stint_status name_out(stint_recipe *recipe)
 {
@@ -148,8 +165,9 @@ stint_status stint_finetune_recipe(const char *model_path, stint_recipe **recipe
     stint_recipe *recipe = NULL;
     stint_status st = stint_recipe_create(&recipe);
     if (st == STINT_OK)
-        st = sti_hf_folder_is(model_path) ? of_folder(model_path, recipe)
-                                          : of_file(model_path, recipe);
+        st = sti_timm_folder_is(model_path) ? of_timm(model_path, recipe)
+             : sti_hf_folder_is(model_path) ? of_folder(model_path, recipe)
+                                            : of_file(model_path, recipe);
     if (st == STINT_OK)
         st = name_out(recipe);
     if (st != STINT_OK) {
@@ -164,6 +182,8 @@ stint_status stint_finetune_recipe(const char *model_path, stint_recipe **recipe
 static stint_status write_start(const char *folder, const char *path)
 {
     stint_text_model *m = NULL;
+    if (sti_timm_folder_is(folder))
+        return sti_timm_import(folder, path);
     const stint_status st = stint_text_model_open(folder, &m);
     const stint_status written = st == STINT_OK ? stint_text_model_write(m, path) : st;
     stint_text_model_close(m);

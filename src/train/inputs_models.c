@@ -143,8 +143,7 @@ stint_status sti_inputs_open_models(sti_inputs *in)
     const char *start = sti_train_section_of(in->recipe)->start;
     const char *reference = sti_loss_section_of(in->recipe)->reference;
     stint_status st = STINT_OK;
-    if (in->field || in->text)
-        STI_TRY(sti_combinations_check_kind(in->recipe));
+    STI_TRY(sti_combinations_check_kind(in->recipe));
     if (in->field)
         return check_field(in, start);
     if (in->text) /* its start is there; whether tensors fit is seen when they are read

@@ -45,6 +45,25 @@ static stint_status check_ranks(const sti_setup *setup)
                     shards, sti_s(shards), ranks, shards, more);
 }
 
+/* A parameter that changes within a run must not be read by another one. */
+static stint_status check_at_once(const sti_setup *setup)
+{
+    if (!sti_update_section_of(setup->inputs->recipe)->at_once)
+        return STINT_OK;
+    if (setup->comm && sti_comm_size(setup->comm) > 1)
+        return sti_fail(STINT_E_UNSUPPORTED,
+                        "update.at_once: is for one process, and this is one of %d, "
+                        "whose gradients are summed first; leave it out",
+                        sti_comm_size(setup->comm));
+    if (setup->shards == 1)
+        return STINT_OK;
+    return sti_fail(STINT_E_USAGE,
+                    "update.at_once: a step is %" PRId64
+                    " shards here, whose gradients "
+                    "are summed first; set --shards 1, or leave it out",
+                    setup->shards);
+}
+
 /* A batch of whole shards is larger than the set. Where not even one sample a shard (a
  * micro-batch) is there, fewer shards are what fits. */
 static stint_status refuse_batch(const sti_job *job)
@@ -179,6 +198,7 @@ stint_status sti_job_create(const stint_recipe *recipe, sti_comm *comm, sti_job 
     STI_TRY(sti_inputs_open_data(recipe, &job->inputs));
     STI_TRY(count_steps(job));
     STI_TRY(sti_inputs_open_models(&job->inputs));
+    STI_TRY(check_at_once(setup));
     STI_TRY(plan_step(job));
     if (job->inputs.start)
         STI_TRY(sti_model_check_start(job->inputs.start, &job->inputs.network,

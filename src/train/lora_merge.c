@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "kernel/gemm/byte_matrix.h"
+
 static const float *at(const sti_network *net, const void *params, stint_value v)
 {
     return (const float *)(const void *)((const char *)params +
@@ -13,7 +15,13 @@ void sti_lora_merge(const sti_network *net, const sti_lora_desc *desc,
 {
     const sti_value_row *row = sti_graph_value(net->graph, weight);
     stint_value a, b;
-    memcpy(out, at(net, params, weight), stint_shape_bytes(&row->shape));
+    if (row->in_bytes) {
+        const sti_byte_matrix m = sti_byte_matrix_at(
+            at(net, params, weight), row->shape.dim[0], row->shape.dim[1]);
+        sti_byte_matrix_widen_all(&m, out);
+    } else {
+        memcpy(out, at(net, params, weight), stint_shape_bytes(&row->shape));
+    }
     if (desc->rank == 0 || !sti_lora_find(net->graph, row->name, &a, &b))
         return;
     const int64_t k = row->shape.dim[0], n = row->shape.dim[1];

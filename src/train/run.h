@@ -43,12 +43,13 @@ typedef struct sti_run {
     const char *settled_scheme; /* with shares chosen for kernel(auto); NULL: not yet */
     sti_schedule schedule;
     sti_position position;
-    int32_t *order;                    /* [train_count] of epoch order_epoch */
-    int64_t order_epoch;               /* -1: none yet */
-    sti_balanced_order *balanced;      /* NULL: every sample once an epoch */
-    double lr, gradient_norm;          /* of the last step */
-    int64_t batch;                     /* its images; 0: none yet */
-    double part[STI_LOSS_PARTS];       /* of its loss against a reference; NaN */
+    int32_t *order;               /* [train_count] of epoch order_epoch */
+    int64_t order_epoch;          /* -1: none yet */
+    sti_balanced_order *balanced; /* NULL: every sample once an epoch */
+    double lr, gradient_norm;     /* of the last step */
+    sti_update_seen seen;         /* by its updates, where they are made within it */
+    int64_t batch;                /* its images; 0: none yet */
+    double part[STI_LOSS_PARTS];  /* of its loss against a reference; NaN */
     float part_weight[STI_LOSS_PARTS]; /* that it was weighed with */
     sti_loss_state loss;               /* of the parts' weights */
     char reference_sha256[65];         /* of the reference as loaded */

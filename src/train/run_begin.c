@@ -90,7 +90,7 @@ static stint_status create_parts(sti_run *run)
     sti_step_engine_desc desc = sti_job_engine(&run->job);
     stint_status st = sti_step_engine_create(&desc, &run->engine);
     if (st == STINT_OK && run->desc->profile) {
-        st = sti_profile_begin(run->desc->profile, run->job.setup.train.graph,
+        st = sti_profile_begin(run->desc->profile, run->job.setup.train.plan->graph,
                                run->engine->local.count, desc.lanes,
                                run->engine->lane_team.threads);
         run->engine->profile = run->desc->profile;

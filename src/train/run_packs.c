@@ -31,7 +31,7 @@ stint_status sti_run_rebuild(sti_run *run, const float *state, int state_count)
     stint_status st = sti_step_engine_rebuild(run->engine, &desc);
     if (st == STINT_OK && run->engine->profile) {
         sti_profile_fini(run->engine->profile); /* the graph it timed is gone */
-        st = sti_profile_begin(run->engine->profile, run->job.setup.train.graph,
+        st = sti_profile_begin(run->engine->profile, run->job.setup.train.plan->graph,
                                run->engine->local.count, desc.lanes,
                                run->engine->lane_team.threads);
     }

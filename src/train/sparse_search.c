@@ -44,6 +44,7 @@ struct sti_sparse {
     sti_gains gains;
     sti_classifier classifier; /* of images */
     const char *head;          /* of text: its last parameter */
+    bool frozen_bytes;         /* what is not trained is held so */
     bool scales;               /* there are no biases, but scales of norms */
     stint_graph *graph;        /* of the whole step, as built */
     layer *layer;              /* [layers], the last of the network first */
@@ -368,8 +369,9 @@ out:
 static stint_status own_recipe(const stint_recipe *recipe, stint_recipe **out)
 {
     static const char *const keys[][2] = {
-        {"update.what", "full"}, {"update.tensors", ""}, {"update.gains", ""},
-        {"run.memory", "auto"},  {"run.lanes", "1"},     {"run.threads", "2"}};
+        {"update.what", "full"},  {"update.tensors", ""}, {"update.gains", ""},
+        {"update.frozen", "f32"}, {"run.memory", "auto"}, {"run.lanes", "1"},
+        {"run.threads", "2"}};
     stint_status st = sti_recipe_copy(recipe, out);
     for (size_t i = 0; i < sizeof keys / sizeof keys[0] && st == STINT_OK; i++)
         st = stint_recipe_set(*out, keys[i][0], keys[i][1]);
@@ -416,6 +418,7 @@ static stint_status begin(sti_sparse *s)
 {
     stint_status st;
     STI_TRY(sti_job_create(s->recipe, NULL, &s->job));
+    s->job.inputs.network.frozen_bytes = s->frozen_bytes; /* of what a rung leaves */
     STI_TRY(sti_graph_copy(s->job.setup.train.graph, &s->graph));
     s->full_flop = sti_network_step_flop(&s->job.setup.train);
     STI_TRY(sti_step_peak_with(&s->job.setup, NULL, 0, &s->full_peak_bytes));
@@ -438,6 +441,7 @@ stint_status sti_sparse_create(const stint_recipe *recipe, const sti_sparse_desc
     if (!s)
         return STINT_E_MEMORY;
     s->desc = *desc;
+    s->frozen_bytes = sti_update_section_of(recipe)->frozen == STI_FROZEN_INT8;
     stint_status st = own_recipe(recipe, &s->recipe);
     if (st == STINT_OK)
         st = begin(s);

@@ -22,6 +22,7 @@
 #include "infer/evaluate.h"
 #include "model/network.h"
 #include "net/tree_sum.h"
+#include "op/op_update.h"
 #include "train/exchange.h"
 #include "train/mixup.h"
 #include "train/optimizer_section.h"
@@ -150,6 +151,9 @@ typedef struct sti_step_batch {
     uint64_t seed;
     uint64_t noise; /* shuffles the order in which shards are summed; 0: their own */
     int64_t step;
+    /* How a graph that updates its parameters does so (sti_step_engine_update_step).
+     * NULL: they stay as they are. */
+    const sti_update_step *update;
     bool trial; /* of which only bounds are taken: a compressed sum owes nothing */
 } sti_step_batch;
 
@@ -197,11 +201,20 @@ stint_status sti_step_engine_evaluate(sti_step_engine *engine, sti_evaluation_of
 int sti_update_moments(const sti_optimizer_values *optimizer);
 /* What a gradient of this norm is multiplied by, for optimizer.clip: 1 or less. */
 double sti_update_clip(const sti_optimizer_values *optimizer, double norm);
+/* The operator that updates a parameter within a run (sti_graph_update_at_once). */
+const sti_op *sti_update_op(const sti_optimizer_values *optimizer);
+/* What such a run applies, of one micro-batch and without clipping; `seen`, which is
+ * cleared, outlives the run. */
+sti_update_step sti_step_engine_update_step(const sti_step_engine *engine,
+                                            const sti_optimizer_values *optimizer,
+                                            double lr, int64_t step,
+                                            sti_update_seen *seen);
 /* One optimiser step of n numbers without decay; first and second: their moments. */
 void sti_update_numbers(const sti_optimizer_values *optimizer, double lr, int64_t step,
                         int64_t n, float *x, const float *gradient, float *first,
                         float *second);
-/* One optimiser step and the new running statistics; `step` counts from 0. The mean of
+/* One optimiser step (unless the run made it) and the new running statistics; `step`
+ * counts from 0. The mean of
  * the gradients of the last step's micro-batches is taken `clip` times (1: as it is).
  */
 void sti_step_engine_update(sti_step_engine *engine,

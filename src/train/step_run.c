@@ -177,7 +177,8 @@ static stint_status run_once(sti_step_engine *engine, int index, int64_t shard,
                            .shard =
                                shard * sti_step_accumulate(engine, batch) + r / samples,
                            .sample = r % samples,
-                           .add = r > 0};
+                           .add = r > 0,
+                           .update = batch->update};
     int64_t before = clock_start(engine);
     const stint_status st =
         step.sample == 0 ? load_micro(engine, index, step.shard) : STINT_OK;

@@ -45,15 +45,20 @@ static void prefetch_next(sti_run *run, int64_t step)
 
 static stint_status not_finite(sti_run *run, const sti_step_batch *batch)
 {
+    const bool at_once = batch->update != NULL;
     stint_status st = sti_step_engine_diagnose(run->engine, batch);
     run->common = true; /* all ranks have the same sum */
     return sti_fail_context(
         st,
-        "step %" PRId64 ": the loss or a gradient is not finite, so the weights were "
-        "left as they were and the checkpoints in %s stay; try a lower optimizer.lr or "
-        "a "
-        "longer schedule.warmup%s. First bad tensor",
-        batch->step + 1, run->checkpoints, sti_shrink_words(run, batch->step));
+        "step %" PRId64 ": the loss or a gradient is not finite, so %s and the "
+        "checkpoints in %s stay; try a lower optimizer.lr or a longer "
+        "schedule.warmup%s. First bad tensor",
+        batch->step + 1,
+        at_once
+            ? "it and the updates after it were not made (update.at_once made those "
+              "before it), the last checkpoint is what counts,"
+            : "the weights were left as they were",
+        run->checkpoints, sti_shrink_words(run, batch->step));
 }
 
 static void count_step(sti_run *run, const sti_step_result *result, int64_t batch,
@@ -128,9 +133,9 @@ static bool is_timed(const sti_run *run)
 
 static stint_status begin_timing(sti_run *run, sti_profile *timing)
 {
-    stint_status st =
-        sti_profile_begin(timing, run->job.setup.train.graph, run->job.setup.shards,
-                          run->job.plan.lanes, run->engine->lane_team.threads);
+    stint_status st = sti_profile_begin(timing, run->job.setup.train.plan->graph,
+                                        run->job.setup.shards, run->job.plan.lanes,
+                                        run->engine->lane_team.threads);
     if (st == STINT_OK)
         run->engine->profile = timing;
     return st;
@@ -233,16 +238,22 @@ static stint_status run_step(sti_run *run)
         return st;
     prefetch_next(run, step);
     prune_more(run, &at);
+    run->lr = sti_shrink_rate(run, step, sti_schedule_lr(&run->schedule, at.tick)) *
+              at.lr_factor;
+    const sti_update_step update = sti_step_engine_update_step(
+        run->engine, v.optimizer, run->lr, step, &run->seen);
+    const bool at_once = sti_graph_update_rule(run->job.setup.train.graph) != NULL;
+    batch.update = at_once ? &update : NULL;
     st = run_batch(run, &batch, collect, &result);
     if (st != STINT_OK)
         return st;
     sti_shrink_gradients(run, step, result.block);
     sti_prune_gradients(run->engine, result.block);
-    double squares = sti_step_engine_gradient_squares(run->engine, result.block);
+    const double squares =
+        at_once ? run->seen.squares
+                : sti_step_engine_gradient_squares(run->engine, result.block);
     if (!isfinite(result.loss) || !isfinite(squares))
         return not_finite(run, &batch);
-    run->lr = sti_shrink_rate(run, step, sti_schedule_lr(&run->schedule, at.tick)) *
-              at.lr_factor;
     run->gradient_norm = sqrt(squares) / (double)run->engine->runs;
     sti_step_engine_update(run->engine, v.optimizer, run->lr,
                            sti_update_clip(v.optimizer, run->gradient_norm),

@@ -3,7 +3,7 @@
  * Parameters, moments and gradients are flat blocks of one layout, so the update is a
  * few long loops: neighbours that share a decay are one segment. */
 #include "base/clock.h"
-#include "kernel/optimizer/optimizer.h"
+#include "op/op_update.h"
 #include "train/optimizer_section.h"
 #include "train/step_engine.h"
 
@@ -36,84 +36,77 @@ static float *at(void *base, size_t offset)
     return (float *)(void *)((char *)base + offset);
 }
 
-/* n numbers in place; their moments as far as the optimiser has them. */
-static void run_numbers(const updater *u, const sti_team *team, int64_t n, bool decay,
-                        float *x, const float *gradient, float *const moment[2])
+static sti_optimizer_rule rule_of(const updater *u)
 {
     const sti_optimizer_values *o = u->optimizer;
-    const float weight_decay = decay ? (float)o->weight_decay : 0;
-    if (o->name == STI_OPTIMIZER_SGD) {
-        sti_sgd args = {.lr = u->lr,
-                        .momentum = (float)o->momentum,
-                        .decay = weight_decay,
-                        .gradient_scale = u->gradient_scale,
-                        .nesterov = o->nesterov,
-                        .decoupled = o->decoupled};
-        sti_sgd_f32(team, &args, n, x, gradient, moment[0]);
-        return;
-    }
-    if (o->name == STI_OPTIMIZER_RMSPROP) {
-        const sti_rmsprop rms = {.lr = u->lr,
-                                 .decay = weight_decay,
-                                 .gradient_scale = u->gradient_scale,
-                                 .epsilon = (float)o->epsilon,
-                                 .alpha = o->alpha,
-                                 .decoupled = o->decoupled};
-        sti_rmsprop_f32(team, &rms, n, x, gradient, moment[0]);
-        return;
-    }
-    sti_adam args = {.lr = u->lr,
-                     .decay = weight_decay,
-                     .gradient_scale = u->gradient_scale,
-                     .epsilon = (float)o->epsilon,
-                     .beta1 = o->beta1,
-                     .beta2 = o->beta2,
-                     .correction1 = u->correction1,
-                     .correction2 = u->correction2,
-                     .decoupled = o->decoupled || o->name == STI_OPTIMIZER_ADAMW};
-    sti_adam_f32(team, &args, n, x, gradient, moment[0], moment[1]);
+    if (o->name == STI_OPTIMIZER_SGD)
+        return (sti_optimizer_rule){.kind = STI_RULE_SGD,
+                                    .sgd = {.lr = u->lr,
+                                            .momentum = (float)o->momentum,
+                                            .decay = (float)o->weight_decay,
+                                            .gradient_scale = u->gradient_scale,
+                                            .nesterov = o->nesterov,
+                                            .decoupled = o->decoupled}};
+    if (o->name == STI_OPTIMIZER_RMSPROP)
+        return (sti_optimizer_rule){.kind = STI_RULE_RMSPROP,
+                                    .rmsprop = {.lr = u->lr,
+                                                .decay = (float)o->weight_decay,
+                                                .gradient_scale = u->gradient_scale,
+                                                .epsilon = (float)o->epsilon,
+                                                .alpha = o->alpha,
+                                                .decoupled = o->decoupled}};
+    return (sti_optimizer_rule){
+        .kind = STI_RULE_ADAM,
+        .adam = {.lr = u->lr,
+                 .decay = (float)o->weight_decay,
+                 .gradient_scale = u->gradient_scale,
+                 .epsilon = (float)o->epsilon,
+                 .beta1 = o->beta1,
+                 .beta2 = o->beta2,
+                 .correction1 = u->correction1,
+                 .correction2 = u->correction2,
+                 .decoupled = o->decoupled || o->name == STI_OPTIMIZER_ADAMW}};
+}
+
+const sti_op *sti_update_op(const sti_optimizer_values *optimizer)
+{
+    return optimizer->name == STI_OPTIMIZER_SGD       ? &sti_op_sgd_update
+           : optimizer->name == STI_OPTIMIZER_RMSPROP ? &sti_op_rmsprop_update
+                                                      : &sti_op_adam_update;
 }
 
 static void run_segment(const updater *u, const segment *s)
 {
+    const sti_optimizer_rule rule = rule_of(u);
     float *moment[2] = {NULL, NULL};
     if (s->bytes == 0)
         return;
     for (int i = 0; i < 2; i++)
         if (u->engine->moments[i])
             moment[i] = at(u->engine->moments[i], s->moment);
-    run_numbers(u, &u->engine->team, (int64_t)(s->bytes / sizeof(float)), s->decay,
-                at(u->engine->params, s->param),
-                (const float *)(const void *)(u->block + s->gradient), moment);
+    sti_optimizer_f32(&u->engine->team, &rule, s->decay,
+                      (int64_t)(s->bytes / sizeof(float)),
+                      at(u->engine->params, s->param),
+                      (const float *)(const void *)(u->block + s->gradient), moment);
 }
 
-/* Some channels of a parameter: runs of numbers that lie apart in it, and next to each
- * other in gradient and moments. */
+/* Some channels of a parameter. */
 static void run_channels(const updater *u, const sti_output *output, bool decay,
                          const float *gradient, size_t moment)
 {
     const sti_network *net = u->engine->desc.train;
     const stint_shape shape = sti_graph_value(net->graph, output->target)->shape;
-    float *param = at(u->engine->params, net->plan->allocation[output->target].offset);
-    float *state[2] = {NULL, NULL};
-    int64_t outer = 1, inner = 1;
-    for (int i = 0; i < shape.rank; i++)
-        if (i < output->channel_axis)
-            outer *= shape.dim[i];
-        else if (i > output->channel_axis)
-            inner *= shape.dim[i];
-    for (int i = 0; i < 2; i++)
-        if (u->engine->moments[i])
-            state[i] = at(u->engine->moments[i], moment);
-    for (int64_t o = 0; o < outer; o++)
-        for (int64_t c = 0; c < output->channel_count; c++, gradient += inner) {
-            float *x =
-                param +
-                (o * shape.dim[output->channel_axis] + output->channels[c]) * inner;
-            run_numbers(u, &sti_team_serial, inner, decay, x, gradient, state);
-            for (int i = 0; i < 2; i++)
-                state[i] = state[i] ? state[i] + inner : NULL;
-        }
+    const sti_optimizer_rule rule = rule_of(u);
+    const sti_update_attr attr = {.moment = (int64_t)moment,
+                                  .count = output->channel_count,
+                                  .channels = output->channels,
+                                  .axis = output->channel_axis,
+                                  .decays = decay};
+    char *const blocks[2] = {u->engine->moments[0], u->engine->moments[1]};
+    sti_update_param(
+        &sti_team_serial, &rule, &attr, &shape,
+        at(u->engine->params, net->plan->allocation[output->target].offset), gradient,
+        blocks);
 }
 
 static void update_params(const updater *u)
@@ -207,17 +200,31 @@ void sti_step_engine_update(sti_step_engine *engine,
     int64_t start = engine->profile ? sti_clock_ns() : 0;
     u.engine = engine;
     u.block = block;
-    update_params(&u);
+    if (!sti_graph_update_rule(engine->desc.train->graph)) /* else they have changed */
+        update_params(&u);
     update_states(&u);
     if (engine->profile)
         engine->profile->part_ns[STI_PROFILE_UPDATE] += sti_clock_ns() - start;
+}
+
+sti_update_step sti_step_engine_update_step(const sti_step_engine *engine,
+                                            const sti_optimizer_values *optimizer,
+                                            double lr, int64_t step,
+                                            sti_update_seen *seen)
+{
+    const updater u = updater_of(optimizer, lr, step, 1, 1);
+    *seen = (sti_update_seen){.squares = 0};
+    return (sti_update_step){.rule = rule_of(&u),
+                             .moment = {engine->moments[0], engine->moments[1]},
+                             .seen = seen};
 }
 
 void sti_update_numbers(const sti_optimizer_values *optimizer, double lr, int64_t step,
                         int64_t n, float *x, const float *gradient, float *first,
                         float *second)
 {
-    updater u = updater_of(optimizer, lr, step, 1, 1);
+    const updater u = updater_of(optimizer, lr, step, 1, 1);
+    const sti_optimizer_rule rule = rule_of(&u);
     float *moment[2] = {first, second};
-    run_numbers(&u, &sti_team_serial, n, false, x, gradient, moment);
+    sti_optimizer_f32(&sti_team_serial, &rule, false, n, x, gradient, moment);
 }

@@ -6,6 +6,8 @@
 #include "base/fail.h"
 #include "model/classifier.h"
 #include "train/gains.h"
+#include "train/optimizer_section.h"
+#include "train/step_engine.h"
 #include "train/update_section.h"
 
 /* What there is to choose from: the graph of the model that training begins with, whose
@@ -176,9 +178,18 @@ static stint_status adapt(sti_inputs *in, const sti_update_values *update)
 stint_status sti_update_choose(sti_inputs *in)
 {
     const sti_update_values *update = sti_update_section_of(in->recipe);
+    const sti_optimizer_values *optimizer = sti_optimizer_section_of(in->recipe);
     chooser c;
+    in->network.frozen_bytes = update->frozen == STI_FROZEN_INT8;
+    if (update->at_once)
+        in->network.at_once =
+            (sti_update_rule){sti_update_op(optimizer), optimizer->decay_all};
     if (update->what == STI_UPDATE_FULL)
-        return STINT_OK;
+        return update->frozen == STI_FROZEN_F32
+                   ? STINT_OK
+                   : sti_fail(STINT_E_USAGE,
+                              "update.frozen: with update.what = full no weight is "
+                              "frozen; train a part, or leave int8 out");
     if (update->what == STI_UPDATE_LORA)
         return adapt(in, update);
     stint_status st = chooser_init(in, &c);

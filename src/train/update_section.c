@@ -47,6 +47,24 @@ static const sti_option rows[] = {
      .unit = "LIST",
      .help = "of what = tensors: names, comma-separated; * is any characters, A-B a "
              "number, @1/4 a share of a weight's channels: h.8-11.attn.*@1/2,*.bias"},
+    {.name = "frozen",
+     .type = STI_OPTION_CHOICE,
+     STI_OPTION_NO_BOUND,
+     .default_text = "f32",
+     .choices = "f32|int8",
+     AT(frozen),
+     .unit = "WORD",
+     .help = "how weights of dense layers and convolutions that are not trained are "
+             "held: int8 is a byte a number and a scale an output channel"},
+    {.name = "at_once",
+     .type = STI_OPTION_BOOL,
+     STI_OPTION_NO_BOUND,
+     .default_text = "false",
+     AT(at_once),
+     .same_weights = true,
+     .help = "parameters are updated within the step, each when its gradient is there "
+             "and nobody reads its old value any more, so that gradients do not wait "
+             "in memory; of steps of one micro-batch, without optimizer.clip"},
     {.name = "gains",
      .type = STI_OPTION_PATH,
      STI_OPTION_NO_BOUND,

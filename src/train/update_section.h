@@ -13,8 +13,12 @@ enum {
     STI_UPDATE_LORA     /* adapters beside what stays as it is */
 };
 
+enum { STI_FROZEN_F32, STI_FROZEN_INT8 };
+
 typedef struct sti_update_values {
     int what;
+    int frozen;        /* how what is not trained is held */
+    bool at_once;      /* updates within the step */
     int64_t rank;      /* of STI_UPDATE_LORA, and */
     double alpha;      /* what its product is scaled by, over the rank */
     bool attention;    /* adapters beside attention's products only */

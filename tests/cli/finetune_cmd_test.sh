@@ -171,10 +171,9 @@ says err "written over by its own answer"
 run 3 $tune --what last --memory 5M -o none
 run 3 $tune --memory 5M -o none
 says err "it would train 2 tensors, of which the last is fc.bias"
-for flag in "--gains measured" "--frozen int8"; do
-    # shellcheck disable=SC2086
-    run 8 $tune $flag -o none
-done
+run 8 $tune --gains measured -o none
+run 2 $tune --frozen int8 -o none
+says err "no weight is frozen"
 head -c 400 base/model.safetensors >broken.safetensors
 run 4 finetune broken.safetensors --data three -o none
 printf 'no images, but words\n%.0s' 1 2 3 4 5 6 7 8 9 >words.txt

@@ -15,9 +15,11 @@ typedef struct count_case {
     int64_t side, channels, classes, parameters;
 } count_case;
 
-/* resnet18/34/50, alexnet: as torchvision counts them. vgg16 at 224 pixels: its
- * 138,365,992 less the 4,224 biases of convolutions before batch-norm. resnet20:
- * 269,722 with zero-padded shortcuts and 2,752 for the two projections. */
+/* resnet18/34/50, alexnet, mobilenetv2: as torchvision counts them. vgg16 at 224
+ * pixels: its 138,365,992 less the 4,224 biases of convolutions before batch-norm.
+ * resnet20: 269,722 with zero-padded shortcuts and 2,752 for the two projections.
+ * mcunet-5fps: the numbers of its published file; with batch-norm, a scale more a
+ * channel. */
 static const count_case counts[] = {
     {"mlp", 28, 1, 10, 784 * 256 + 256 + 256 * 256 + 256 + 256 * 10 + 10},
     {"lenet5", 28, 1, 10, 61706},
@@ -37,6 +39,9 @@ static const count_case counts[] = {
     {"resnet34", 224, 3, 1000, 21797672},
     {"resnet50", 224, 3, 1000, 25557032},
     {"resnet18", 32, 3, 10, 11173962},
+    {"mobilenetv2", 224, 3, 1000, 3504872},
+    {"mcunet-5fps", 128, 3, 1000, 630224},
+    {"mcunet-5fps-bn", 128, 3, 1000, 630224 + 6008},
     {"smallcnn", 32, 3, 10, 15722},
     {"smallcnn-bn", 32, 3, 10, 15722 - (16 + 32 + 32) + 2 * (16 + 32 + 32)},
 };

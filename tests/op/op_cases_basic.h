@@ -47,6 +47,11 @@ UNARY_CASE(sqrt, sqrt(x))
 UNARY_CASE(square, x *x)
 UNARY_CASE(reciprocal, 1.0 / x)
 FACTOR_CASE(leaky_relu, x > 0 ? x : p * x)
+static stint_value build_relu6(stint_graph *g, const stint_value *x, const op_case *c)
+{
+    return stint_relu6(g, stint_scale(g, x[0], (float)c->f[0]));
+}
+UNARY_REFERENCE(relu6, p *x > 6 ? 6.0 : p * x > 0 ? p * x : 0.0)
 FACTOR_CASE(scale, p *x)
 FACTOR_CASE(add_scalar, x + p)
 
@@ -363,6 +368,7 @@ static const op_case op_cases_basic[] = {
     U(neg, OP_NORMAL, "-x0"),
     U(copy, OP_NORMAL, "x0.clone()"),
     P(leaky_relu, OP_AWAY, 0.1, "F.leaky_relu(x0, 0.1)"),
+    P(relu6, OP_AWAY, 5.0, "F.relu6(5 * x0)"),
     P(scale, OP_NORMAL, -1.75, "x0 * -1.75"),
     P(add_scalar, OP_NORMAL, 0.625, "x0 + 0.625"),
     P(fill, OP_NORMAL, 1.25, "x0 * 1.25"),

@@ -115,6 +115,23 @@ void sti_relu_f32(const sti_team *team, int64_t n, float slope, const float *x,
     flat_run(team, &f, relu_piece);
 }
 
+static void relu6_piece(void *arg, int64_t piece, int worker)
+{
+    const flat *f = arg;
+    int64_t at = piece * PIECE;
+    (void)worker;
+    f->table->relu6(min_i64(PIECE, f->n - at), f->a + at, f->out + at,
+                    f->bits_out ? f->bits_out + at / 8 : NULL);
+}
+
+void sti_relu6_f32(const sti_team *team, int64_t n, const float *x, float *y,
+                   uint8_t *bits)
+{
+    flat f = {
+        .table = sti_elementwise_now(), .n = n, .a = x, .out = y, .bits_out = bits};
+    flat_run(team, &f, relu6_piece);
+}
+
 static void relu_grad_piece(void *arg, int64_t piece, int worker)
 {
     const flat *f = arg;

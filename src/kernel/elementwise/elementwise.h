@@ -97,6 +97,10 @@ void sti_copy_strided_32(const sti_team *team, int rank, const int64_t *dim,
  */
 void sti_relu_f32(const sti_team *team, int64_t n, float slope, const float *x,
                   float *y, uint8_t *bits);
+/* ReLU6: y = min(max(x, 0), 6), NaN passes. bits: set where 0 < x < 6, which is all
+ * that the gradient needs (sti_relu_grad_f32 of slope 0). */
+void sti_relu6_f32(const sti_team *team, int64_t n, const float *x, float *y,
+                   uint8_t *bits);
 /* dx = dy where the bit is set, else slope * dy (+0 for slope 0). dx may be dy. */
 void sti_relu_grad_f32(const sti_team *team, int64_t n, float slope, const float *dy,
                        const uint8_t *bits, float *dx);

@@ -148,6 +148,21 @@ static void relu_loop(int64_t n, float slope, const float *x, float *y, uint8_t 
         y[i] = 0.0f > x[i] ? slope * x[i] : x[i];
 }
 
+static void relu6_loop(int64_t n, const float *x, float *y, uint8_t *bits)
+{
+    for (int64_t i = 0; i < n && bits; i += 8) {
+        unsigned byte = 0;
+        for (int64_t k = i; k < n && k < i + 8; k++)
+            byte |= (unsigned)(x[k] > 0.0f && x[k] < 6.0f) << (k - i);
+        bits[i / 8] = (uint8_t)byte;
+    }
+    INDEPENDENT
+    for (int64_t i = 0; i < n; i++) {
+        const float low = 0.0f > x[i] ? 0.0f : x[i];
+        y[i] = 6.0f < low ? 6.0f : low;
+    }
+}
+
 static void relu_grad_loop(int64_t n, float slope, const float *dy, const uint8_t *bits,
                            float *dx)
 {
@@ -202,5 +217,6 @@ const sti_elementwise_table TABLE = {
             [STI_BINARY_POWER] = BINARY_ROW(power),
         },
     .relu = relu_loop,
+    .relu6 = relu6_loop,
     .relu_grad = relu_grad_loop,
 };

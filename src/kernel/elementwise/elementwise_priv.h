@@ -16,6 +16,7 @@ typedef struct sti_elementwise_table {
     sti_binary_loop *binary[STI_BINARY_COUNT][STI_LOOP_COUNT];
     /* n a multiple of 8 but for the last piece. */
     void (*relu)(int64_t n, float slope, const float *x, float *y, uint8_t *bits);
+    void (*relu6)(int64_t n, const float *x, float *y, uint8_t *bits);
     void (*relu_grad)(int64_t n, float slope, const float *dy, const uint8_t *bits,
                       float *dx);
 } sti_elementwise_table;

@@ -116,3 +116,24 @@ void sti_rmsprop_f32(const sti_team *team, const sti_rmsprop *args, int64_t n, f
     };
     sti_team_run(team, (n + PIECE - 1) / PIECE, rmsprop_piece, &job);
 }
+
+void sti_optimizer_f32(const sti_team *team, const sti_optimizer_rule *rule,
+                       bool decays, int64_t n, float *p, const float *g,
+                       float *const moment[2])
+{
+    sti_optimizer_rule r = *rule;
+    switch (r.kind) {
+    case STI_RULE_SGD:
+        r.sgd.decay = decays ? r.sgd.decay : 0;
+        sti_sgd_f32(team, &r.sgd, n, p, g, moment[0]);
+        break;
+    case STI_RULE_ADAM:
+        r.adam.decay = decays ? r.adam.decay : 0;
+        sti_adam_f32(team, &r.adam, n, p, g, moment[0], moment[1]);
+        break;
+    case STI_RULE_RMSPROP:
+        r.rmsprop.decay = decays ? r.rmsprop.decay : 0;
+        sti_rmsprop_f32(team, &r.rmsprop, n, p, g, moment[0]);
+        break;
+    }
+}

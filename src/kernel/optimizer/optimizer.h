@@ -49,4 +49,18 @@ typedef struct sti_rmsprop {
 void sti_rmsprop_f32(const sti_team *team, const sti_rmsprop *args, int64_t n, float *p,
                      const float *g, float *v);
 
+/* Any of the three. */
+typedef struct sti_optimizer_rule {
+    enum { STI_RULE_SGD, STI_RULE_ADAM, STI_RULE_RMSPROP } kind;
+    union {
+        sti_sgd sgd;
+        sti_adam adam;
+        sti_rmsprop rmsprop;
+    };
+} sti_optimizer_rule;
+/* moment[0] and [1]: as far as the rule has them. decays: false is a decay of 0. */
+void sti_optimizer_f32(const sti_team *team, const sti_optimizer_rule *rule,
+                       bool decays, int64_t n, float *p, const float *g,
+                       float *const moment[2]);
+
 #endif

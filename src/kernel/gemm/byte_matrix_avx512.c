@@ -1,0 +1,4 @@
+#if defined(__x86_64__)
+#define BYTE_MATRIX_KERNELS sti_byte_matrix_kernels_avx512
+#include "kernel/gemm/byte_matrix_body.h"
+#endif
