@@ -4,8 +4,10 @@
 usage: onnx_models.py STINT FILE.onnx=NAME:1x3x224x224[+NAME:SHAPE...] ... [--rounds N]
 
 Inputs are drawn: normal numbers, or whole numbers below 100. Prints a line a file: largest
-difference over the largest output, time of a run in turns (minimum of N, 2 threads), peak
-memory against the plan. Exit code 1 where a difference is above 1e-4.
+difference over the largest output; time of a warm run, in turns of five each (the best of
+N turns, 2 threads or --threads, `stint bench step` beside the session) and the quotient, above 1 where
+Stint is faster; peak memory of `stint run` against the plan. The last line has the geometric
+mean of the quotients. Exit code 1 where a difference is above 1e-4.
 """
 
 import argparse
@@ -25,14 +27,15 @@ def main():
     parser.add_argument("stint")
     parser.add_argument("models", nargs="+")
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--threads", type=int, default=2)
     args = parser.parse_args()
-    worst = 0.0
+    worst, quotients = 0.0, []
     random = np.random.default_rng(3)
     with tempfile.TemporaryDirectory() as work:
         for model in args.models:
             path, _, inputs = model.partition("=")
             options = onnxruntime.SessionOptions()
-            options.intra_op_num_threads = 2
+            options.intra_op_num_threads = args.threads
             session = onnxruntime.InferenceSession(path, options)
             kinds = {i.name: i.type for i in session.get_inputs()}
             feed, shapes, flags = {}, [], []
@@ -54,20 +57,24 @@ def main():
                 continue
             theirs, ours = [], []
             want = session.run(None, feed)
-            for _ in range(args.rounds):
-                begin = time.perf_counter()
-                session.run(None, feed)
-                theirs.append(time.perf_counter() - begin)
-                done = subprocess.run([args.stint, "run", out, *flags, "--out", os.path.join(work, "o.npz"),
-                                       "-j2", "--json"], capture_output=True, text=True)
-                said = json.loads(done.stdout)
-                if "seconds" not in said:
-                    break
-                ours.append(said["seconds"])
-            if not ours:
+            threads = f"-j{args.threads}"
+            done = subprocess.run([args.stint, "run", out, *flags, "--out",
+                                   os.path.join(work, "o.npz"), threads, "--json"],
+                                  capture_output=True, text=True)
+            if done.returncode:
                 print(f"{os.path.basename(path):36} {done.stderr.strip()[:600]}")
                 worst = 1.0
                 continue
+            said = json.loads(done.stdout)
+            for _ in range(args.rounds):
+                for _ in range(5):
+                    begin = time.perf_counter()
+                    session.run(None, feed)
+                    theirs.append(time.perf_counter() - begin)
+                done = subprocess.run([args.stint, "bench", "step", out, "--runs", "5", threads,
+                                       "--json"], capture_output=True, text=True)
+                ours.append(json.loads(done.stdout)["best_s"])
+            quotients.append(min(theirs) / min(ours))
             made = np.load(os.path.join(work, "o.npz"))
             off = 0.0
             for port, w in zip(session.get_outputs(), want):
@@ -77,8 +84,10 @@ def main():
             info = json.loads(subprocess.run([args.stint, "info", out, "--json"], capture_output=True,
                                              text=True).stdout)
             print(f"{os.path.basename(path):36} off by {off:.1e}  {min(ours) * 1e3:8.2f} ms, onnxruntime "
-                  f"{min(theirs) * 1e3:8.2f} ms  peak {said['peak_rss_bytes'] / 2**20:6.1f} MiB, planned "
+                  f"{min(theirs) * 1e3:8.2f} ms, {quotients[-1]:4.2f}x  peak {said['peak_rss_bytes'] / 2**20:6.1f} MiB, planned "
                   f"{said['planned_peak_bytes'] / 2**20:6.1f} MiB  transposes {info['transposes']}")
+    if quotients:
+        print(f"geometric mean {np.exp(np.mean(np.log(quotients))):.2f}x of {len(quotients)}")
     return 1 if worst > 1e-4 else 0
 
 

@@ -59,10 +59,11 @@ typedef struct stint_generator_desc {
     uint64_t seed;
     /* Peak resident memory of the whole process, at most, in bytes; 0: no bound. */
     size_t memory_bytes;
-    /* How matrices are kept: 0 float32; 16 bits a weight, which is bfloat16; 8 or 4, in
-     * blocks of 32 that share a scale (as GGUF's Q8_0 and Q4_0). Products read them as
-     * they lie, so that a token streams about 2, 1.125 or 0.625 bytes a weight in place
-     * of 4. */
+    /* How matrices are kept: 0 as the model's recipe says (model.weights), which is
+     * float32 unless it was asked for; 32 float32; 16 bits a weight, which is bfloat16;
+     * 8 or 4, in blocks of 32 that share a scale (as GGUF's Q8_0 and Q4_0). Products
+     * read them as they lie, so that a token streams about 2, 1.125 or 0.625 bytes a
+     * weight in place of 4. */
     int weight_bits;
 } stint_generator_desc;
 

@@ -148,6 +148,19 @@ STINT_API void stint_text_model_describe(const stint_text_model *model,
 STINT_API stint_status stint_text_model_write(const stint_text_model *model,
                                               const char *path);
 
+/** The same with matrices in fewer bits: 16 (bfloat16), 8 or 4 (GGUF's Q8_0 and Q4_0
+ * blocks), 0 or 32 float32. Generation keeps them so, unless it is told otherwise; to
+ * all else the file holds the float32 numbers that they stand for. Learned positions
+ * and vectors stay float32.
+ *
+ * memory_bytes: most resident memory of the process, 0 no bound. Tensors that do not
+ * fit go through memory a few lines at a time, in more passes over their file.
+ * STINT_E_BUDGET: not even these fit (what would); STINT_E_USAGE: other bits;
+ * STINT_E_IO; STINT_E_MEMORY. */
+STINT_API stint_status stint_text_model_write_packed(const stint_text_model *model,
+                                                     const char *path, int weight_bits,
+                                                     size_t memory_bytes);
+
 /** Write a folder that Hugging Face's `transformers` loads: config.json and
  * model.safetensors (F32); for byte pairs also vocab.json and merges.txt, for
  * characters tokenizer.json, and tokenizer_config.json. STINT_E_UNSUPPORTED: a gpt that

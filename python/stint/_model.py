@@ -13,7 +13,7 @@ from ._library import (GeneratorDesc, ModelFacts, RunnerDesc, RunnerFacts, Statu
 
 _FORMS = {"uint8": 0, "float32": 1}
 _NORMALISED = 2
-_BITS = {"f32": 0, "bf16": 16, "q8": 8, "q4": 4}
+_BITS = {"auto": 0, "f32": 32, "bf16": 16, "q8": 8, "q4": 4}
 #: Most images that a model is given at once where the caller says nothing.
 _BATCH = 32
 
@@ -158,11 +158,11 @@ class TextModel(_Handle):
     """
 
     def __init__(self, path: str, *, threads: int = 0, memory_bytes: int = 0,
-                 weights: str = "f32") -> None:
+                 weights: str = "auto") -> None:
         super().__init__()
         self.path = path
         if weights not in _BITS:
-            raise StintError(Status.USAGE, f"weights are '{weights}'; wanted f32, bf16, q8 or q4")
+            raise StintError(Status.USAGE, f"weights are '{weights}'; wanted auto, f32, bf16, q8 or q4")
         self._bits = _BITS[weights]
         self._threads = threads or len(os.sched_getaffinity(0))
         self._memory_bytes = memory_bytes
@@ -289,14 +289,14 @@ def _is_gguf(path: str) -> bool:
 
 
 def load(path: "str | os.PathLike[str]", *, threads: int = 0, batch: int = 0,
-         memory_bytes: int = 0, weights: str = "f32") -> Union[ImageModel, TextModel]:
+         memory_bytes: int = 0, weights: str = "auto") -> Union[ImageModel, TextModel]:
     """A model from its file, from the folder of a run, from a folder in Hugging Face's
     layout, or from a GGUF file.
 
     threads: 0: every CPU; never changes a result. batch: images that go through the
     network at once; 0: as many as a call has, up to 32. memory_bytes: peak resident memory
     of the whole process; what needs more raises StintError of Status.BUDGET. weights: how a
-    text model's matrices are kept, "f32", "bf16", "q8" or "q4".
+    text model's matrices are kept, "f32", "bf16", "q8" or "q4"; "auto": as its file says.
     """
     path = os.fspath(path)
     if os.path.isfile(os.path.join(path, "config.json")) or _is_gguf(path):

@@ -116,12 +116,17 @@ static void plan_json(const sti_account *a, int64_t threads, size_t budget,
     sti_json_end_object(&j);
 }
 
-stint_status sti_cli_imported_plan(sti_cli_call *call)
+int64_t sti_cli_imported_threads(const sti_cli_call *call)
 {
     const int64_t *asked = flag_of(call, "run", "threads");
+    return asked ? *asked : 0;
+}
+
+stint_status sti_cli_imported_plan(sti_cli_call *call)
+{
     const size_t *memory = flag_of(call, "run", "memory");
     const size_t budget = memory ? *memory : 0;
-    int64_t threads = asked ? *asked : 0;
+    int64_t threads = sti_cli_imported_threads(call);
     sti_imported *m = NULL;
     sti_account account = {0};
     sti_text text = {0};

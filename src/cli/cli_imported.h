@@ -11,6 +11,11 @@
 stint_status sti_cli_imported_plan(sti_cli_call *call);
 stint_status sti_cli_imported_info(sti_cli_call *call, const char *path, int graph);
 
+/* stint bench step MODEL: `runs` runs, after one to warm up. */
+stint_status sti_cli_imported_bench(sti_cli_call *call, int64_t runs);
+/* --threads of a command that takes a recipe, where there is none. */
+int64_t sti_cli_imported_threads(const sti_cli_call *call);
+
 /* Plan a run for so many threads (0: the usual number, which is put in its place) and
  * state the peak of the whole process. */
 stint_status sti_cli_imported_account(sti_imported *m, int64_t *threads,

@@ -12,7 +12,7 @@ typedef struct sti_run_args {
     double temperature, top_p;
     size_t memory_bytes;
     const char *input, *out; /* of imported networks: NAME=FILE,...; the .npz */
-    int weights;             /* of text: f32, q8, q4 */
+    int weights;             /* of text: auto, f32, bf16, q8, q4 */
     sti_cli_common common;
 } sti_run_args;
 

@@ -14,6 +14,7 @@
 #include "base/team.h"
 #include "base/units.h"
 #include "cli/cli.h"
+#include "cli/cli_imported.h"
 #include "cli/cli_network.h"
 #include "train/recipe_view.h"
 #include "train/step_engine.h"
@@ -357,6 +358,9 @@ static stint_status measure(bench *b, sti_cli_call *call)
 
 static stint_status bench_run(sti_cli_call *call)
 {
+    const step_args *args = call->args;
+    if (!call->recipe)
+        return sti_cli_imported_bench(call, args->runs);
     bench b = {.step = 0};
     int threads = 1;
     stint_status status = sti_threads_choose(
@@ -372,16 +376,17 @@ static stint_status bench_run(sti_cli_call *call)
 const sti_cli_command sti_cmd_bench_step = {
     .name = "bench step",
     .summary = "time training steps, operator by operator",
-    .operands = "RECIPE",
+    .operands = "RECIPE|MODEL",
     .example = "stint bench step recipes/cifar10-resnet20.ini --data ~/cifar10\n"
                "stint bench step recipes/cifar10-resnet20.ini --image-size 32 "
                "--image-channels 3 --classes 10\n"
                "stint bench step recipes/shakespeare-small.ini",
     .about = "Whole steps on random images or tokens; `stint train --profile` has the "
-             "loading.",
+             "loading. MODEL is an imported network, which is run as it is.",
     .min_operands = 1,
     .max_operands = 1,
     .recipe = true,
+    .without_recipe = sti_imported_is,
     STI_CLI_ARGS(step_rows, step_args),
     .run = bench_run,
 };

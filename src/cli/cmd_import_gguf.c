@@ -10,10 +10,11 @@
 typedef struct import_args {
     const char *out;
     int weights;
+    size_t memory_bytes;
     sti_cli_common common;
 } import_args;
 
-static const char *const weight_names[] = {"f32", "bf16", "q8", "q4"};
+static const int weight_bits[] = {0, 16, 8, 4}; /* as the option's choices */
 
 static const sti_option import_rows[] = {
     {.name = "out",
@@ -33,8 +34,16 @@ static const sti_option import_rows[] = {
      .offset = offsetof(import_args, weights),
      .flag = true,
      .unit = "TYPE",
-     .help = "what the model file holds; f32 alone is there so far, the others are "
-             "refused"},
+     .help = "of matrices in the model file, and in generation; vectors stay f32"},
+    {.name = "memory",
+     .letter = 'm',
+     .type = STI_OPTION_BYTES,
+     STI_OPTION_NO_BOUND,
+     .default_text = "auto",
+     .offset = offsetof(import_args, memory_bytes),
+     .flag = true,
+     .unit = "SIZE",
+     .help = "most resident memory of the process; tensors go through it in parts"},
     STI_CLI_COMMON_ROWS(import_args),
 };
 
@@ -81,6 +90,7 @@ static stint_status answer(sti_cli_call *call, const stint_text_model *model)
     sti_json_int(&j, "context", f.context);
     sti_json_int(&j, "vocabulary", f.sizes.vocabulary);
     sti_json_bool(&j, "tokenizer", f.tokenizer != NULL);
+    sti_json_known(&j, "peak_rss_bytes", (int64_t)sti_process_peak_bytes());
     add_types(model, &j);
     sti_json_end_object(&j);
     return sti_cli_answer(call, &text);
@@ -91,12 +101,6 @@ static stint_status import_run(sti_cli_call *call)
     const import_args *args = call->args;
     const char *path = call->operands[0];
     stint_text_model *model = NULL;
-    if (args->weights != 0)
-        return sti_fail(
-            STINT_E_UNSUPPORTED,
-            "--weights %s: model files hold f32 alone so far; leave it out (`stint "
-            "run --weights q8` keeps them in blocks)",
-            weight_names[args->weights]);
     stint_status st = sti_cli_check_out(path, args->out);
     if (st == STINT_OK && (sti_path_is_file(path) || sti_path_is_dir(path)) &&
         !sti_gguf_is(path))
@@ -108,7 +112,8 @@ static stint_status import_run(sti_cli_call *call)
     if (st == STINT_OK)
         st = stint_text_model_open(path, &model);
     if (st == STINT_OK)
-        st = stint_text_model_write(model, args->out);
+        st = stint_text_model_write_packed(model, args->out, weight_bits[args->weights],
+                                           args->memory_bytes);
     if (st == STINT_OK)
         st = answer(call, model);
     stint_text_model_close(model);

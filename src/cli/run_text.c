@@ -302,7 +302,7 @@ static stint_status answer(writer_run *w)
 
 static stint_status create_generator(writer_run *w)
 {
-    static const int weight_bits[] = {0, 16, 8, 4}; /* as the option's choices */
+    static const int weight_bits[] = {0, 32, 16, 8, 4}; /* as the option's choices */
     const sti_run_args *a = w->args;
     int threads;
     stint_status st = sti_threads_choose((int)a->threads, &threads, NULL);

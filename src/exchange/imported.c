@@ -154,6 +154,59 @@ static void count_transposes(sti_imported *m)
             strcmp(sti_graph_node(m->graph, i)->op->name, "transpose") == 0;
 }
 
+/* Constants are known before channels are folded into them, products have their bias
+ * and ReLU before what is left is chained. */
+static stint_status run_passes(stint_graph *g)
+{
+    stint_status st = sti_pass_constant(g, NULL);
+    if (st == STINT_OK)
+        st = sti_pass_affine(g, NULL);
+    if (st == STINT_OK)
+        st = sti_pass_prepare(g);
+    if (st == STINT_OK)
+        st = sti_pass_winograd(g, NULL);
+    if (st == STINT_OK)
+        st = sti_pass_constant(g, NULL);
+    if (st == STINT_OK)
+        st = sti_pass_chain(g, NULL);
+    return st == STINT_OK ? sti_pass_standard(g) : st;
+}
+
+static bool lies_in(const stint_graph *g, stint_value v, const void *block,
+                    size_t bytes)
+{
+    const void *data = v >= 0 ? sti_graph_value(g, v)->data : NULL;
+    return data && (uintptr_t)data >= (uintptr_t)block &&
+           (uintptr_t)data < (uintptr_t)block + bytes;
+}
+
+static bool is_read(const stint_graph *g, const void *block, size_t bytes)
+{
+    for (int32_t n = 0; n < sti_graph_node_count(g); n++)
+        for (int32_t i = 0; i < sti_graph_node(g, n)->n_in; i++)
+            if (lies_in(g, sti_graph_node(g, n)->in[i], block, bytes))
+                return true;
+    for (int32_t i = 0; i < sti_graph_output_count(g); i++)
+        if (lies_in(g, sti_graph_outputs(g)[i].value, block, bytes))
+            return true;
+    return false;
+}
+
+/* Tensors from which others were computed, and which the run itself does not read. */
+static void free_unread(sti_imported *m)
+{
+    for (int64_t i = 0; i < m->source->tensors; i++) {
+        sti_exchange_tensor *t = &m->source->tensor[i];
+        const size_t each = t->floats ? sizeof(float) : sizeof(int64_t);
+        if (is_read(m->graph, m->blocks[i], (size_t)t->count * each))
+            continue;
+        sti_free(m->blocks[i]);
+        m->blocks[i] = NULL;
+        t->floats = NULL;
+        t->words = NULL;
+    }
+}
+
 static stint_status build(sti_imported *m)
 {
     const sti_lower_options options = {.name = m->path};
@@ -163,16 +216,11 @@ static stint_status build(sti_imported *m)
     if (st == STINT_OK)
         st = check_outputs(m);
     if (st == STINT_OK)
-        st = sti_pass_prepare(m->graph);
-    if (st == STINT_OK)
-        st = sti_pass_winograd(m->graph, NULL);
-    if (st == STINT_OK)
-        st = sti_pass_constant(m->graph, NULL);
-    if (st == STINT_OK)
-        st = sti_pass_standard(m->graph);
+        st = run_passes(m->graph);
     if (st == STINT_OK) {
         find_outputs(m);
         count_transposes(m);
+        free_unread(m);
     }
     return st;
 }
@@ -221,15 +269,6 @@ stint_status sti_imported_plan(sti_imported *m, int threads)
     return sti_plan_create(m->graph, threads, &m->plan);
 }
 
-size_t sti_imported_weight_bytes(const sti_imported *m)
-{
-    size_t bytes = 0;
-    for (stint_value v = 0; v < sti_graph_value_count(m->graph); v++)
-        if (sti_graph_value(m->graph, v)->role == STI_ROLE_CONSTANT)
-            bytes += stint_shape_bytes(&sti_graph_value(m->graph, v)->shape);
-    return bytes;
-}
-
 size_t sti_imported_work_bytes(const sti_imported *m)
 {
     size_t bytes = 0;
@@ -259,4 +298,10 @@ void sti_imported_run(sti_imported *m, const sti_team *team)
 {
     const sti_step step = {0};
     sti_exec_run(m->exec, team, &step);
+}
+
+void sti_imported_run_timed(sti_imported *m, const sti_team *team, int64_t *ns_total)
+{
+    const sti_step step = {0};
+    sti_exec_run_timed(m->exec, team, &step, ns_total);
 }

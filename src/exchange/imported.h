@@ -41,13 +41,14 @@ void sti_imported_close(sti_imported *m); /* NULL is fine */
 
 /* Fix where every byte of a run lies, for a team of so many threads. */
 stint_status sti_imported_plan(sti_imported *m, int threads);
-/* Bytes of the weights, as they lie in memory, and of all else that a run works in. */
-size_t sti_imported_weight_bytes(const sti_imported *m);
+/* Bytes of all that a run works in but the weights. */
 size_t sti_imported_work_bytes(const sti_imported *m);
 /* Take the memory. Inputs may be filled from here on. */
 stint_status sti_imported_begin(sti_imported *m);
 /* Memory of a port's value, in the type that the graph has it in. */
 void *sti_imported_data(const sti_imported *m, const sti_lowered_port *port);
 void sti_imported_run(sti_imported *m, const sti_team *team);
+/* The same, adding each node's time to ns_total [nodes of m->graph]. */
+void sti_imported_run_timed(sti_imported *m, const sti_team *team, int64_t *ns_total);
 
 #endif

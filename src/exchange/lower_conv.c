@@ -16,6 +16,7 @@ typedef struct conv_parts {
     int rank; /* of x in ONNX: 3 or 4 */
     int64_t groups;
     stint_value x, weight, bias; /* channels last, two axes of pixels */
+    bool turned;                 /* an image of one column is taken as one of a row */
 } conv_parts;
 
 /* Axes n, 1, width, c from n, width, c; and width, ci, co likewise. */
@@ -133,9 +134,49 @@ static stint_value sliced(sti_lowering *l, const conv_parts *c, stint_value y,
     return y;
 }
 
+/* x with its axes of pixels, at `at` and behind it, changed for each other, one of
+ * which has the length 1: no element moves. */
+static stint_value changed(sti_lowering *l, stint_value x, int at)
+{
+    if (x < 0)
+        return x;
+    stint_shape s = stint_value_shape(l->graph, x);
+    const int64_t first = s.dim[at];
+    s.dim[at] = s.dim[at + 1];
+    s.dim[at + 1] = first;
+    return stint_reshape(l->graph, x, &s);
+}
+
+static void change(int64_t *pair)
+{
+    const int64_t first = pair[0];
+    pair[0] = pair[1];
+    pair[1] = first;
+}
+
+/* The convolution's loops run along rows of pixels: one column becomes one row. */
+static void turn_column(sti_lowering *l, conv_parts *c)
+{
+    sti_window *w = &c->w;
+    if (w->in[1] != 1 || w->size[1] != 1 || w->before[1] != 0 || w->after[1] != 0 ||
+        w->in[0] == 1)
+        return;
+    c->turned = true;
+    c->x = changed(l, c->x, 1);
+    c->weight = changed(l, c->weight, 0);
+    w->stride[1] = w->stride[0]; /* one column has one place for any stride */
+    change(w->size);
+    change(w->stride);
+    change(w->step);
+    change(w->before);
+    change(w->after);
+    change(w->in);
+    change(w->out);
+}
+
 stint_status sti_lower_conv(sti_lowering *l, const sti_exchange_node *n)
 {
-    conv_parts c;
+    conv_parts c = {.turned = false};
     stint_status st = read_operands(l, n, &c);
     if (st != STINT_OK)
         return st;
@@ -144,6 +185,8 @@ stint_status sti_lower_conv(sti_lowering *l, const sti_exchange_node *n)
         c.weight = with_row(l, c.weight, 0);
         window_of_row(&c.w);
     }
+    if (c.rank == 4)
+        turn_column(l, &c);
     spread_weights(l, &c);
     const int64_t stride = common_divisor(c.w.stride[0], c.w.stride[1]);
     const int64_t pad = pad_rest(l, &c);
@@ -153,6 +196,8 @@ stint_status sti_lower_conv(sti_lowering *l, const sti_exchange_node *n)
     y = y < 0 ? y : sliced(l, &c, y, stride);
     if (y < 0)
         return sti_graph_status(l->graph);
+    if (c.turned)
+        y = changed(l, y, 1);
     if (c.rank == 3) {
         const stint_shape s = stint_value_shape(l->graph, y);
         const stint_shape row = STINT_SHAPE(s.dim[0], s.dim[2], s.dim[3]);

@@ -89,12 +89,14 @@ static stint_status make_plan(const stint_text_model *model,
     plan->decoder.capacity =
         desc->tokens > 0 && desc->tokens < context ? desc->tokens : context;
     plan->decoder.threads = desc->threads > 0 ? desc->threads : 1;
-    plan->decoder.weight_bits = desc->weight_bits;
-    if (desc->weight_bits != 0 && desc->weight_bits != 16 && desc->weight_bits != 8 &&
-        desc->weight_bits != 4)
+    const int bits = desc->weight_bits;
+    if (bits != 0)
+        plan->decoder.weight_bits = bits == 32 ? 0 : bits;
+    if (bits != 0 && bits != 32 && bits != 16 && bits != 8 && bits != 4)
         return sti_fail(STINT_E_USAGE,
-                        "weights of %d bits; wanted 0 (float32), 16, 8 or 4",
-                        desc->weight_bits);
+                        "weights of %d bits; wanted 0 (as the model says), 32 "
+                        "(float32), 16, 8 or 4",
+                        bits);
     stint_status st = sti_sampler_check(&plan->sampler);
     if (st == STINT_OK)
         st = sti_decoder_measure(&plan->decoder, &sizes);

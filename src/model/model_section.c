@@ -119,6 +119,16 @@ static const sti_option rows[] = {
      .unit = "TOKENS",
      .help = "of text: tokens that the model knows, and as many byte pairs are learnt; "
              "0: as the tokeniser has (4096 when byte pairs are learnt)"},
+    {.name = "weights",
+     .type = STI_OPTION_CHOICE,
+     STI_OPTION_NO_BOUND,
+     .default_text = "f32",
+     .choices = "f32|bf16|q8|q4",
+     AT(weights),
+     .unit = "KIND",
+     .help =
+         "of text: how `stint run` and `stint serve` keep matrices, in 4, 2, 1.1 or "
+         "0.6 bytes a weight; training and evaluation are in f32"},
     {.name = "omega",
      .type = STI_OPTION_FLOAT,
      STI_OPTION_RANGE(0, 1e6),

@@ -5,6 +5,7 @@
 #include "base/recipe.h"
 
 enum { STI_CONVOLUTION_AUTO, STI_CONVOLUTION_DIRECT };
+enum { STI_WEIGHTS_F32, STI_WEIGHTS_BF16, STI_WEIGHTS_Q8, STI_WEIGHTS_Q4 };
 
 typedef struct sti_model_values {
     const char *name;
@@ -21,6 +22,7 @@ typedef struct sti_model_values {
     int64_t features;
     bool skip;
     const char *bottom, *top; /* of clicks: "512,256" or "none" */
+    int weights;              /* STI_WEIGHTS_..., of a text model in generation */
 } sti_model_values;
 
 extern const sti_recipe_section sti_model_section;

@@ -107,6 +107,20 @@ int64_t sti_recipe_vocabulary(const stint_recipe *recipe)
     return sizes.vocabulary;
 }
 
+int sti_recipe_generation_bits(const stint_recipe *recipe)
+{
+    switch (sti_model_section_of(recipe)->weights) {
+    case STI_WEIGHTS_BF16:
+        return 16;
+    case STI_WEIGHTS_Q8:
+        return 8;
+    case STI_WEIGHTS_Q4:
+        return 4;
+    default:
+        return 0;
+    }
+}
+
 stint_status sti_recipe_text_network(const stint_recipe *recipe, int64_t tokens,
                                      sti_network_desc *network_out)
 {

@@ -18,6 +18,9 @@ sti_network_desc sti_recipe_network_desc(const stint_recipe *recipe);
 /* What [bayes] says; zeroed where it is not on. */
 sti_bayes_desc sti_recipe_bayes_desc(const stint_recipe *recipe);
 
+/* Bits of a weight in generation (model.weights): 0 float32, 16, 8 or 4. */
+int sti_recipe_generation_bits(const stint_recipe *recipe);
+
 /* Tokens that a text's vocabulary is to have: model.vocabulary, or, of a model that was
  * published with one, that; 0: as the tokeniser has it. */
 int64_t sti_recipe_vocabulary(const stint_recipe *recipe);

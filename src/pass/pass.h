@@ -67,6 +67,15 @@ stint_status sti_pass_loops(stint_graph *graph, sti_pass_note *note);
  * Of an EVAL graph; bits stay. Not of the standard pipeline: it must have passed before
  * a graph with views of constants is planned. */
 stint_status sti_pass_constant(stint_graph *graph, sti_pass_note *note);
+/* Constant factors and addends of channels, those of batch normalisations among them,
+ * into the weights and bias of the convolution or product before (affine.c). For an
+ * EVAL graph whose weights are constants; run sti_pass_constant before it, fusion and
+ * minimal filtering behind it. Results are those of other roundings. */
+stint_status sti_pass_affine(stint_graph *graph, sti_pass_note *note);
+/* Element-wise operators that follow each other into one node, which goes over memory
+ * once (elementwise_chain.c): x * sigmoid(x), hard-swish, an addition and its
+ * activation. Bits stay. For graphs that are not differentiated any more. */
+stint_status sti_pass_chain(stint_graph *graph, sti_pass_note *note);
 /* Channels that are zero whatever the image, cut out of an EVAL graph whose weights are
  * constants, with what reads them (thin.c). Sums of convolutions are cut into other
  * pieces then, and which of them minimal filtering takes is open again: run

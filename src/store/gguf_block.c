@@ -3,6 +3,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "kernel/lane/bf16.h"
+
 enum { K_BLOCK = 256 };
 
 static float bits_float(uint32_t bits)
@@ -86,6 +88,11 @@ static void read_bf16(const uint8_t *from, float *out)
     *out = bits_float((uint32_t)u16_at(from) << 16);
 }
 
+static void write_bf16(const float *x, uint8_t *to)
+{
+    put_u16(to, sti_bf16_from_f32(*x));
+}
+
 static void read_q8_0(const uint8_t *from, float *out)
 {
     const float d = half_at(from);
@@ -113,6 +120,24 @@ static void read_q4_0(const uint8_t *from, float *out)
         out[i] = d * (float)((from[2 + i] & 15) - 8);
         out[16 + i] = d * (float)((from[2 + i] >> 4) - 8);
     }
+}
+
+/* The scale that ggml takes: the largest number by size is -8 of it. */
+static void write_q4_0(const float *x, uint8_t *to)
+{
+    float most = 0;
+    int q[32];
+    for (int i = 0; i < 32; i++)
+        most = fabsf(x[i]) > fabsf(most) ? x[i] : most;
+    const float d = most / -8.0f;
+    const float inverse = fabsf(d) > 1e-37f ? 1.0f / d : 0.0f;
+    put_u16(to, half_of(d));
+    for (int i = 0; i < 32; i++) {
+        const int n = (int)(x[i] * inverse + 8.5f);
+        q[i] = n < 0 ? 0 : n > 15 ? 15 : n;
+    }
+    for (int i = 0; i < 16; i++)
+        to[2 + i] = (uint8_t)(q[i] | q[16 + i] << 4);
 }
 
 /* Six-bit scale and minimum of group g out of 12 bytes: the first four groups lie in
@@ -159,11 +184,11 @@ static void read_q6_k(const uint8_t *from, float *out)
 static const sti_gguf_type types[] = {
     {"F32", 0, 1, 4, read_f32, write_f32},
     {"F16", 1, 1, 2, read_f16, write_f16},
-    {"Q4_0", 2, 32, 18, read_q4_0, NULL},
+    {"Q4_0", 2, 32, 18, read_q4_0, write_q4_0},
     {"Q8_0", 8, 32, 34, read_q8_0, write_q8_0},
     {"Q4_K", 12, K_BLOCK, 144, read_q4_k, NULL},
     {"Q6_K", 14, K_BLOCK, 210, read_q6_k, NULL},
-    {"BF16", 30, 1, 2, read_bf16, NULL},
+    {"BF16", 30, 1, 2, read_bf16, write_bf16},
 };
 
 const sti_gguf_type *sti_gguf_type_find(uint32_t number)

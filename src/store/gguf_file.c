@@ -1,5 +1,4 @@
 #define _GNU_SOURCE /* O_CLOEXEC */
-#include "store/gguf_file.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
@@ -12,6 +11,7 @@
 #include "base/file.h"
 #include "base/finite.h"
 #include "base/memory.h"
+#include "store/gguf_priv.h"
 
 #define HEAD_FIRST ((size_t)1 << 20) /* bytes that are looked at first */
 #define HEAD_MOST  ((size_t)1 << 30)
@@ -21,26 +21,6 @@
 /* Types of values. */
 enum { U8, I8, U16, I16, U32, I32, F32, BOOL, TEXT, ARRAY, U64, I64, F64, VALUE_TYPES };
 static const size_t value_bytes[VALUE_TYPES] = {1, 1, 2, 2, 4, 4, 4, 1, 0, 0, 8, 8, 8};
-
-typedef struct gguf_value {
-    const char *key; /* NUL-terminated copy */
-    uint32_t type, item;
-    int64_t count;
-    const uint8_t *at; /* in the head */
-} gguf_value;
-
-struct sti_gguf {
-    sti_arena *arena;
-    const char *path;
-    int fd;
-    int64_t bytes; /* of the file */
-    uint8_t *head;
-    size_t head_bytes;
-    gguf_value *value;
-    int64_t values;
-    sti_gguf_tensor *tensor;
-    int64_t tensors, data; /* data: where the tensors' bytes begin */
-};
 
 /* ---- the head, byte by byte ---- */
 
@@ -211,6 +191,17 @@ static int by_name(const void *a, const void *b)
     return strcmp(x->name, y->name);
 }
 
+stint_status sti_gguf_sort_names(sti_gguf *f)
+{
+    if (f->tensors > 0)
+        qsort(f->tensor, (size_t)f->tensors, sizeof *f->tensor, by_name);
+    for (int64_t i = 1; i < f->tensors; i++)
+        if (strcmp(f->tensor[i - 1].name, f->tensor[i].name) == 0)
+            return sti_fail(STINT_E_INPUT, "%s: '%s' is there twice", f->path,
+                            f->tensor[i].name);
+    return STINT_OK;
+}
+
 /* Tensors where they can be, none over another; afterwards by name. */
 static stint_status check_places(sti_gguf *f, int64_t head)
 {
@@ -236,13 +227,7 @@ static stint_status check_places(sti_gguf *f, int64_t head)
                 f->path, t->name);
         end = t->offset - f->data + (int64_t)t->bytes;
     }
-    if (f->tensors > 0)
-        qsort(f->tensor, (size_t)f->tensors, sizeof *f->tensor, by_name);
-    for (int64_t i = 1; i < f->tensors; i++)
-        if (strcmp(f->tensor[i - 1].name, f->tensor[i].name) == 0)
-            return sti_fail(STINT_E_INPUT, "%s: '%s' is there twice", f->path,
-                            f->tensor[i].name);
-    return STINT_OK;
+    return sti_gguf_sort_names(f);
 }
 
 /* More and more of the file until the head is in it. */
@@ -267,7 +252,7 @@ static stint_status read_head(sti_gguf *f)
     }
 }
 
-stint_status sti_gguf_open(const char *path, sti_gguf **file_out)
+stint_status sti_gguf_open_one(const char *path, sti_gguf **file_out)
 {
     sti_arena *arena = sti_arena_create("GGUF file");
     sti_gguf *f = arena ? sti_arena_alloc(arena, sizeof *f) : NULL;
@@ -298,6 +283,8 @@ void sti_gguf_close(sti_gguf *f)
 {
     if (!f)
         return;
+    for (int64_t i = 0; i < f->parts; i++)
+        sti_gguf_close(f->part[i]);
     if (f->fd >= 0)
         close(f->fd);
     sti_free(f->head);
@@ -502,6 +489,7 @@ stint_status sti_gguf_read(const sti_gguf *f, const sti_gguf_tensor *t, int64_t 
                            int64_t count, float *out)
 {
     const sti_gguf_type *type = t->type;
+    const sti_gguf *part = t->part > 0 ? f->part[t->part - 1] : f;
     if (!type)
         return sti_fail(STINT_E_UNSUPPORTED,
                         "%s: '%s' is of type %" PRIu32
@@ -513,7 +501,7 @@ stint_status sti_gguf_read(const sti_gguf *f, const sti_gguf_tensor *t, int64_t 
     stint_status st = bytes ? STINT_OK : STINT_E_MEMORY;
     for (int64_t i = 0, n; i < count && st == STINT_OK; i += n) {
         n = count - i < PIECE ? count - i : PIECE;
-        st = read_piece(f, t, first + i, n, bytes, out + i);
+        st = read_piece(part, t, first + i, n, bytes, out + i);
     }
     sti_free(bytes);
     return st;

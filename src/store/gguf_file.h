@@ -29,12 +29,15 @@ typedef struct sti_gguf_tensor {
     uint32_t number;
     int64_t offset; /* in the file */
     size_t bytes;   /* 0 where the type is not known */
+    int part;       /* of a model in several files: which it is in, 0 the first */
 } sti_gguf_tensor;
 
 typedef struct sti_gguf sti_gguf;
 
-/* STINT_E_INPUT with the path and what is wrong; STINT_E_UNSUPPORTED: another version,
- * or big-endian; STINT_E_IO; STINT_E_MEMORY. */
+/* The first of several files (NAME-00001-of-00003.gguf) opens them all, and has the
+ * tensors of all. STINT_E_INPUT with the path and what is wrong; STINT_E_UNSUPPORTED:
+ * another version, or big-endian; STINT_E_IO: it, or another part, is not there;
+ * STINT_E_MEMORY. */
 stint_status sti_gguf_open(const char *path, sti_gguf **file_out);
 void sti_gguf_close(sti_gguf *file); /* NULL is fine */
 /* Do its first bytes say that it is one? */

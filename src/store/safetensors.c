@@ -16,6 +16,7 @@
 #include "base/file.h"
 #include "base/finite.h"
 #include "base/memory.h"
+#include "store/tensor_packed.h"
 
 #define HEADER_MAX_BYTES ((int64_t)100 * 1000 * 1000) /* the format's own limit */
 
@@ -225,6 +226,30 @@ static stint_status read_rows(sti_tensor_file *f, const json_t *header)
     return check_layout(f);
 }
 
+/* Tensors that the file's text says it has in blocks. */
+static stint_status take_packed(sti_tensor_file *f)
+{
+    const char *text = sti_tensor_file_text(f, STI_META_PACKED);
+    sti_packed_line line;
+    char name[256];
+    while (text && *text) {
+        if (!sti_packed_line_read(&text, &line) || line.name_bytes >= sizeof name)
+            return sti_fail(STINT_E_INPUT,
+                            "%s: a line of '" STI_META_PACKED
+                            "' in its metadata is none; take another copy",
+                            f->path);
+        memcpy(name, line.name, line.name_bytes);
+        name[line.name_bytes] = '\0';
+        const sti_tensor_row *row = sti_tensor_file_find(f, name);
+        if (!row || !sti_packed_take(&line, &f->rows[row - f->rows]))
+            return sti_fail(STINT_E_INPUT,
+                            "%s: '%.80s' is not in blocks, as '" STI_META_PACKED
+                            "' in its metadata says; take another copy",
+                            f->path, name);
+    }
+    return STINT_OK;
+}
+
 static stint_status parse_header(sti_tensor_file *f, const char *text, size_t n_bytes)
 {
     json_error_t error;
@@ -240,7 +265,7 @@ static stint_status parse_header(sti_tensor_file *f, const char *text, size_t n_
                         f->path, error.text, error.position + 8);
     stint_status st = read_rows(f, header);
     json_decref(header);
-    return st;
+    return st == STINT_OK ? take_packed(f) : st;
 }
 
 static uint64_t from_little_endian(const uint8_t bytes[8])
@@ -461,6 +486,9 @@ static stint_status read_part(const sti_tensor_file *f, const sti_tensor_row *ro
 stint_status sti_tensor_file_read(const sti_tensor_file *f, const sti_tensor_row *row,
                                   void *data_out)
 {
+    if (row->packed)
+        return sti_packed_read(f->fd, f->path, row, 0, row->dim[0] * row->dim[1],
+                               data_out);
     return read_part(f, row, 0, row->bytes, data_out);
 }
 
@@ -490,6 +518,8 @@ stint_status sti_tensor_file_read_f32(const sti_tensor_file *f,
                                       const sti_tensor_row *row, int64_t first,
                                       int64_t count, float *out)
 {
+    if (row->packed)
+        return sti_packed_read(f->fd, f->path, row, first, count, out);
     if (row->type == STI_TENSOR_F32)
         return read_part(f, row, first * 4, (size_t)count * 4, out);
     if (row->type != STI_TENSOR_F16 && row->type != STI_TENSOR_BF16)
@@ -525,28 +555,38 @@ stint_status sti_tensor_file_read_finite(const sti_tensor_file *f,
                     isnan(out[bad]) ? "NaN" : "infinite");
 }
 
+/* Numbers that are read together: what lies in blocks down the columns comes 32 rows at
+ * a time. */
+static int64_t piece_of(const sti_tensor_row *row)
+{
+    const int64_t rows = row->packed_down ? 32 * row->dim[1] : 0;
+    return rows > 4096 ? rows : 4096;
+}
+
 stint_status sti_tensor_file_add_finite_sha256(const sti_tensor_file *f,
                                                const sti_tensor_row *row,
                                                sti_sha256 *state)
 {
-    enum { PIECE = 4096 };
-    float piece[PIECE];
-    const int64_t count = (int64_t)(row->bytes / sizeof *piece);
-    for (int64_t done = 0; done < count;) {
-        const int64_t n = count - done < PIECE ? count - done : PIECE;
-        stint_status st = sti_tensor_file_read_finite(f, row, done, n, piece);
-        if (st != STINT_OK)
-            return st;
-        sti_sha256_add(state, piece, (size_t)n * sizeof *piece);
-        done += n;
+    const int64_t count = (int64_t)(row->bytes / sizeof(float)), most = piece_of(row);
+    float *piece = sti_alloc_array(count < most ? count + 1 : most, sizeof *piece,
+                                   "tensor hashed");
+    stint_status st = piece ? STINT_OK : STINT_E_MEMORY;
+    for (int64_t done = 0, n; done < count && st == STINT_OK; done += n) {
+        n = count - done < most ? count - done : most;
+        st = sti_tensor_file_read_finite(f, row, done, n, piece);
+        if (st == STINT_OK)
+            sti_sha256_add(state, piece, (size_t)n * sizeof *piece);
     }
-    return STINT_OK;
+    sti_free(piece);
+    return st;
 }
 
 stint_status sti_tensor_file_add_sha256(const sti_tensor_file *f,
                                         const sti_tensor_row *row, sti_sha256 *state)
 {
     char piece[16384];
+    if (row->packed)
+        return sti_tensor_file_add_finite_sha256(f, row, state);
     for (size_t done = 0; done < row->bytes;) {
         size_t n = row->bytes - done < sizeof piece ? row->bytes - done : sizeof piece;
         stint_status st = read_part(f, row, (int64_t)done, n, piece);

@@ -43,6 +43,10 @@ typedef struct sti_tensor_row {
         *data; /* [bytes] (writing; reading: where they lie in memory, or NULL) */
     bool planar, thin; /* of a compact model: to be run in the fast form; may have
                         columns of zeros, which are cut out */
+    /* Not NULL: the file has it in these blocks (store/tensor_packed.h); type, dim and
+     * bytes are those of the float32 numbers that reading gives. */
+    const struct sti_gguf_type *packed;
+    bool packed_down;
 } sti_tensor_row;
 
 typedef struct sti_tensor_text {

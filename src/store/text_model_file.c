@@ -7,6 +7,7 @@
 #include "base/fail.h"
 #include "base/file.h"
 #include "base/memory.h"
+#include "model/network_recipe.h"
 #include "model/text_model.h"
 
 /* ---- weights of a model file of ours: names and layout are those of the graph ---- */
@@ -83,11 +84,14 @@ sti_weight_source sti_text_model_source(const stint_text_model *model)
 
 sti_decoder_desc sti_text_model_decoder(const stint_text_model *m)
 {
-    return (sti_decoder_desc){.name = m->facts.family,
-                              .model = m->facts.sizes,
-                              .context = m->facts.context,
-                              .capacity = 1,
-                              .threads = 1};
+    const bool ours = m->file && m->file->recipe;
+    return (sti_decoder_desc){
+        .name = m->facts.family,
+        .weight_bits = ours ? sti_recipe_generation_bits(m->file->recipe) : 0,
+        .model = m->facts.sizes,
+        .context = m->facts.context,
+        .capacity = 1,
+        .threads = 1};
 }
 
 /* A tokeniser that we cannot follow is no obstacle: token identities still work. */

@@ -119,6 +119,16 @@ def write(path, keys, tensors, version=3):
         file.write(head + b"\0" * (-len(head) % 32) + data)
 
 
+def write_parts(path, keys, tensors, parts):
+    """PATH-00001-of-0000N.gguf and so on, tensors dealt out; the first one's path."""
+    names = list(tensors)
+    for i in range(parts):
+        own = {"split.no": i, "split.count": parts, "split.tensors.count": len(names)}
+        write("%s-%05d-of-%05d.gguf" % (path, i + 1, parts), {**keys, **own} if i == 0 else own,
+              {n: tensors[n] for n in names[i::parts]})
+    return "%s-00001-of-%05d.gguf" % (path, parts)
+
+
 def turned(w, heads):
     """Rows of a llama's queries or keys, the halves of a head in turns."""
     return w.reshape(heads, 2, -1, *w.shape[1:]).swapaxes(1, 2).reshape(w.shape)
@@ -139,7 +149,7 @@ def name_of(name):
     return "blk.%s.%s.%s" % (block, NAMES[rest], last)
 
 
-def write_model(path, config, tensors, kind, rng, more=None):
+def write_model(path, config, tensors, kind, rng, more=None, parts=0):
     """A model of hf_model.py with matrices of a type; the values that a reader gets."""
     family = config["model_type"]
     gpt = family == "gpt2"
@@ -173,7 +183,10 @@ def write_model(path, config, tensors, kind, rng, more=None):
         y = turned_back(y, count) if count else y
         values[name] = np.ascontiguousarray(y.T if gpt and y.ndim == 2 and "blk" in theirs
                                             else y)
-    write(path, keys, rows)
+    if parts:
+        write_parts(path, keys, rows, parts)
+    else:
+        write(path, keys, rows)
     return values
 
 

@@ -79,6 +79,9 @@ def main():
             error = np.abs(blocks[name][1] - x).reshape(-1, 32).max(1)
             assert (error <= most * 1.001 + 127 * 2.0 ** -25).all(), name
     kept(root, rng, lib)
+    packed(root, rng, lib)
+    parts(root, rng, lib)
+    within(root, rng)
     bad(root, rng)
 
 
@@ -106,6 +109,89 @@ def kept(root, rng, lib):
             drawn = [stint("run", path, "--prompt-ids", "1,2,3", "--tokens", "9", "--weights", w,
                            "-j", j, "-t", "0").stdout for j in ("1", "3")]
             assert drawn[0] == drawn[1]
+
+
+def packed(root, rng, lib):
+    """Model files whose matrices are in few bits: values, logits and sizes."""
+    for family, kind in (("llama", "F32"), ("gpt2", "F32"), ("qwen2", "Q8_0")):
+        config, tensors = model(family)
+        path, out = os.path.join(root, "packed.gguf"), os.path.join(root, "packed.safetensors")
+        values = gguf.write_model(path, config, tensors, kind, rng)
+        tokens = rng.integers(0, 40, 20)
+        turned = family == "gpt2"
+        for word, bits, most in (("q8", 8, 0.36), ("q4", 4, 0.24), ("bf16", 16, 0.58)):
+            other = {n: x if x.ndim == 1 or "wpe" in n else hf.rounded(x, "BF16") if bits == 16
+                     else gguf.rounded(x.T, bits).T if turned and "wte" not in n
+                     else gguf.rounded(x, bits) for n, x in values.items()}
+            stint("import", "gguf", path, "--out", out, "--weights", word, "-q")
+            whole = sum(x.size * 4 for x in values.values())
+            assert os.path.getsize(out) < most * whole + 9000, (word, os.path.getsize(out), whole)
+            want = hf.logits(config, other, tokens)
+            for asked in (0, 32, bits):
+                hf.check("%s, a file of %s, run as %d" % (family, word, asked),
+                         hf.stint_logits(lib, out, tokens, 40, asked), want)
+            stint("export", "hf", out, "--out", out + "-hf", "-q")
+            back = hf.read_tensors(os.path.join(out + "-hf", "model.safetensors"))
+            for name in back:
+                assert np.array_equal(back[name], other[name]), (family, word, name)
+            assert json.loads(stint("info", out, "--json").stdout)["parameters"] * 4 == whole
+            for damage in (b"down", b"Q8_0 along", b"packed"):
+                broken(out, damage, bits)
+
+
+def broken(path, word, bits):
+    """A file whose text of blocks does not fit its tensors is refused."""
+    data = open(path, "rb").read()
+    if bits != 8 or word not in data:
+        return
+    other = path + ".broken"
+    with open(other, "wb") as file:
+        file.write(data.replace(word, word[:-1] + b"x", 1))
+    said = stint("run", other, "--prompt-ids", "1", "--tokens", "1", status=4).stderr
+    assert "take another copy" in said or "no tensor" in said or "has another" in said, said
+
+
+def parts(root, rng, lib):
+    """A model in three files is that of one; a part that is missing or another is named."""
+    config, tensors = model("llama")
+    path = os.path.join(root, "parts")
+    values = gguf.write_model(path, config, tensors, "Q8_0", rng, parts=3)
+    first, second = (path + "-%05d-of-00003.gguf" % i for i in (1, 2))
+    tokens = rng.integers(0, 40, 20)
+    hf.check("three files", hf.stint_logits(lib, first, tokens, 40),
+             hf.logits(config, values, tokens))
+    assert "give the first part" in stint("run", second, "--prompt-ids", "1", status=4).stderr
+    held = open(second, "rb").read()
+    os.remove(second)
+    assert "00002-of-00003" in stint("run", first, "--prompt-ids", "1", status=5).stderr
+    with open(second, "wb") as file:
+        file.write(open(first, "rb").read())
+    assert "is not part 2 of 3" in stint("run", first, "--prompt-ids", "1", status=4).stderr
+    with open(second, "wb") as file:
+        file.write(held)
+    moved = os.path.join(root, "moved.gguf")
+    os.rename(first, moved)
+    assert "whose name should end" in stint("run", moved, "--prompt-ids", "1", status=4).stderr
+
+
+def within(root, rng):
+    """The same bytes within a budget, which tensors go through in parts; less is refused."""
+    config, tensors = hf.llama(4, hidden=8192, depth=1, kv_heads=2, tied=True, **SIZES)
+    path, out = os.path.join(root, "wide.gguf"), os.path.join(root, "wide.safetensors")
+    gguf.write_model(path, config, tensors, "Q8_0", rng)
+    for word in ("f32", "q4"):
+        stint("import", "gguf", path, "--out", out, "--weights", word, "-q")
+        want = open(out, "rb").read()
+        said = stint("import", "gguf", path, "--out", out + "2", "--weights", word, "--memory",
+                     "1M", status=3).stderr
+        assert not os.path.exists(out + "2")
+        least = said.rsplit("give it ", 1)[1].split()
+        budget = "%dM" % (float(least[0]) + 1)
+        found = json.loads(stint("import", "gguf", path, "--out", out + "2", "--weights", word,
+                                 "--memory", budget, "--json").stdout)
+        assert open(out + "2", "rb").read() == want
+        os.remove(out + "2")
+        assert found["peak_rss_bytes"] <= int(budget[:-1]) << 20, (found, budget)
 
 
 def bad(root, rng):
@@ -150,8 +236,6 @@ def bad(root, rng):
     refuse(b"not one at all", 4, "no GGUF file")
     with open(path, "wb") as file:
         file.write(whole)
-    said = stint("import", "gguf", path, "--out", out, "--weights", "q8", status=8).stderr
-    assert "f32 alone" in said
     assert "`stint import gguf` makes one" in stint("eval", path, status=4).stderr
     said = stint("run", path, "--prompt", "x", status=4).stderr
     assert "holds no tokeniser" in said

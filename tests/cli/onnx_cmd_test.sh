@@ -50,6 +50,23 @@ says out "conv2d"
 run 0 info conv.st
 says out "input    image"
 
+# One convolution with its normalisation, and chains for what is element by element.
+run 0 import onnx mobile.onnx --out mobile.st
+run 0 run mobile.st --input x=mobile.x.npy --out mobile.npz -q
+same mobile.npz mobile.want.npz
+for threads in 1 3; do
+    run 0 run mobile.st --input x=mobile.x.npy --out again.npz -j $threads -q
+    cmp -s mobile.npz again.npz || fail "$threads threads give other bits of chains"
+done
+run 0 info mobile.st --json
+json "j['operators']['conv2d'] == 2 and j['operators']['chain'] == 2"
+json "not {'batch_norm', 'mul', 'add', 'sigmoid', 'relu', 'div'} & set(j['operators'])"
+run 0 bench step mobile.st --runs 2 -j 1 --json
+json "j['best_s'] > 0 and j['planned_peak_bytes'] > 1e6"
+json "'chain' in str(j['operators'])"
+run 0 bench step mobile.st --runs 1
+says out "peak memory"
+
 run 0 import onnx attention.onnx --out attention.st --shape tokens=2x5 --json
 json "'If' not in j['operators'] and 'Range' not in j['operators']"
 run 0 run attention.st --input tokens=attention.tokens.npy --out attention.npz -q

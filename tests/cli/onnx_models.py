@@ -81,6 +81,41 @@ def convolutional():
     np.savez("conv.want.npz", probabilities=p / p.sum(1, keepdims=True), g=g)
 
 
+def mobile():
+    """What the passes for use join: normalisation behind a convolution, hard-swish written out,
+    x * sigmoid(x), factors of channels, an addition and its activation; images of one column."""
+    x, w1, w2 = draw(1, 4, 13, 1), draw(8, 4, 5, 1), draw(8, 1, 3, 1)
+    scale, shift, mean, var = draw(8), draw(8), draw(8), np.abs(draw(8)) + 0.5
+    gate = draw(1, 8, 1, 1)
+    m = Model()
+    m.input("x", 1, [1, 4, 13, 1])
+    for name, array in (("w1", w1), ("w2", w2), ("s", scale), ("t", shift), ("m", mean), ("v", var),
+                        ("gate", gate), ("three", np.float32(3)), ("six", np.float32(6))):
+        m.tensor(name, array)
+    m.node("Conv", ["x", "w1"], ["a"], pads=[2, 0, 1, 0], strides=[2, 1])
+    m.node("BatchNormalization", ["a", "s", "t", "m", "v"], ["b"])
+    m.node("Mul", ["b", "gate"], ["c"])
+    m.node("Add", ["c", "three"], ["d"])
+    m.node("Relu", ["d"], ["e"])
+    m.node("Min", ["e", "six"], ["f"])
+    m.node("Mul", ["c", "f"], ["g"])
+    m.node("Div", ["g", "six"], ["h"])
+    m.node("Conv", ["h", "w2"], ["i"], group=8, pads=[1, 0, 1, 0])
+    m.node("Sigmoid", ["i"], ["j"])
+    m.node("Mul", ["i", "j"], ["k"])
+    m.node("Add", ["k", "h"], ["l"])
+    m.node("Relu", ["l"], ["y"])
+    m.output("y")
+    m.write("mobile.onnx")
+    a = conv(x, w1, None, (2, 1), (2, 0, 1, 0))
+    b = (a - mean[:, None, None]) / np.sqrt(var + 1e-5)[:, None, None]
+    c = (b * scale[:, None, None] + shift[:, None, None]) * gate
+    h = c * np.minimum(np.maximum(c + 3, 0), 6) / 6
+    i = conv(h, w2, None, (1, 1), (1, 0, 1, 0), groups=8)
+    np.save("mobile.x.npy", x)
+    np.savez("mobile.want.npz", y=np.maximum(i / (1 + np.exp(-i)) + h, 0))
+
+
 def attention():
     """A block of a transformer as exporters write it: tokens, heads, a mask by Where, a branch."""
     vocabulary, width, heads, length = 11, 12, 3, 5
@@ -310,6 +345,7 @@ def bad():
 if __name__ == "__main__":
 
     convolutional()
+    mobile()
     attention()
     types()
     constants()
