@@ -96,8 +96,9 @@ typedef struct stint_field_plan_result {
     char why[256];
     /* Nodes of the graph as it was built, and after each rewriting in turn: what no
      * result depends on removed, equal things merged, signs and factors folded, mixed
-     * derivatives that differ in their order taken once. */
-    int64_t built, dead_code, common_subexpression, simplify, symmetric;
+     * derivatives that differ in their order taken once, biases into products and runs
+     * of element-wise nodes into one each. */
+    int64_t built, dead_code, common_subexpression, simplify, symmetric, chain;
     /* Multiply-adds a point; infinite: not built, since its graph
      * has more than 6000 nodes. */
     double reverse_multiply_adds, jets_multiply_adds;

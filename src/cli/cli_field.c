@@ -129,6 +129,7 @@ static void add_nodes(const stint_field_plan_result *p, sti_json *j)
     sti_json_int(j, "common_subexpression", p->common_subexpression);
     sti_json_int(j, "simplify", p->simplify);
     sti_json_int(j, "symmetric", p->symmetric);
+    sti_json_int(j, "chain", p->chain);
     sti_json_end_object(j);
 }
 

@@ -13,9 +13,9 @@ static void plan_words(const stint_field_plan_result *p, sti_text *out)
     sti_text_printf(out,
                     "nodes: built %" PRId64 ", after dead code %" PRId64
                     ", common subexpressions %" PRId64 ", simplify %" PRId64
-                    ", symmetric %" PRId64 "\n",
+                    ", symmetric %" PRId64 ", chains %" PRId64 "\n",
                     p->built, p->dead_code, p->common_subexpression, p->simplify,
-                    p->symmetric);
+                    p->symmetric, p->chain);
     sti_text_printf(out, "tiles of %" PRId64 " point%s, %s a thread", p->tile,
                     sti_s(p->tile), sti_bytes_text(p->arena_bytes));
     sti_text_printf(out, ", weights %s", sti_bytes_text(p->weights_bytes));

@@ -12,8 +12,9 @@
 typedef struct sti_field_net {
     sti_network net;     /* planned for one thread; images: points of the tile */
     sti_column *columns; /* [list->count] */
-    int64_t built, dead_code, common_subexpression, simplify, symmetric; /* nodes */
-    double multiply_adds;                                                /* of a tile */
+    /* Nodes as built and after each rewriting. */
+    int64_t built, dead_code, common_subexpression, simplify, symmetric, chain;
+    double multiply_adds; /* of a tile */
     bool jets;
 } sti_field_net;
 

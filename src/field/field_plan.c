@@ -133,6 +133,7 @@ static stint_status choose_way(const stint_model_file *model,
     plan->common_subexpression = n->common_subexpression;
     plan->simplify = n->simplify;
     plan->symmetric = n->symmetric;
+    plan->chain = n->chain;
     plan->weights_bytes = sti_field_net_weights_bytes(n);
     say_why(ask, plan);
 out:

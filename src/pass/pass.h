@@ -58,6 +58,9 @@ stint_status sti_pass_common_subexpression(stint_graph *graph, sti_pass_note *no
 /* conv/matmul + bias + ReLU into the kernel's epilogue; batch-norm + add + ReLU into
  * one node. */
 stint_status sti_pass_fuse(stint_graph *graph, sti_pass_note *note);
+/* Longest runs of element-wise nodes into one node each (chain.c); bits stay. After
+ * gradients and series are made. */
+stint_status sti_pass_chain(stint_graph *graph, sti_pass_note *note);
 /* Minimal filtering (Winograd) for the convolutions whose shape it fits; runs before
  * the gradients are made. */
 stint_status sti_pass_winograd(stint_graph *graph, sti_pass_note *note);

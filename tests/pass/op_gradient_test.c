@@ -348,6 +348,8 @@ static bool is_covered_elsewhere(const sti_op *op)
            op == &sti_op_planar_conv ||
            /* tests/pass/derivatives_test.c; series have no gradients of their own */
            strncmp(op->name, "jet_", 4) == 0 ||
+           /* tests/pass/chain_test.c; made when gradients are */
+           strcmp(op->name, "chain") == 0 ||
            /* tests/op/op_draw_points_test.c */
            strcmp(op->name, "draw_points") == 0 ||
            /* tests/op/op_frames_test.c */
