@@ -1,4 +1,5 @@
-/* Longest runs of element-wise nodes become one `chain` node each.
+/* Longest runs of element-wise nodes become one `chain` node each, and a sine alone
+ * behind a product goes into the product's epilogue.
  *
  * Which nodes may go together? A run must not be left and entered again, or the chain
  * would need its own result. Each node gets a level: that of an element-wise operand of
@@ -24,7 +25,7 @@ typedef struct linker {
     int32_t *step_of;            /* [values]: step of the part under way, -1 */
     stint_value *instead;        /* [values]: result of a chain that stands for it */
     int32_t values;
-    int chains, linked;
+    int chains, linked, sines;
 } linker;
 
 /* A part of a run on its way to a program. */
@@ -303,6 +304,57 @@ static void read_chains(linker *l)
             outputs[i].value = l->instead[outputs[i].value];
 }
 
+/* ---- sines in epilogues ---- */
+
+/* The node of this operator that makes the value for one reader alone; else NULL. */
+static sti_node *sole_maker(const linker *l, stint_value value, const sti_op *op)
+{
+    if (value < 0 || value >= l->values || l->uses.count[value] != 1)
+        return NULL;
+    sti_node *node = sti_graph_value(l->g, value)->producer;
+    return node && node->id >= 0 && node->op == op && node->out[0] == value ? node
+                                                                            : NULL;
+}
+
+/* sin(x W + b) and sin(k (x W + b)) where nobody else reads the sum. */
+static void fuse_sine(linker *l, sti_node *sine, const sti_op *scale_op)
+{
+    sti_node *scale = sole_maker(l, sine->in[0], scale_op);
+    const stint_value sum = scale ? scale->in[0] : sine->in[0];
+    sti_node *product = sole_maker(l, sum, &sti_op_matmul);
+    if (!product)
+        return;
+    sti_matmul_attr attr = *(const sti_matmul_attr *)product->attr;
+    if (attr.relu || attr.sine != 0)
+        return;
+    attr.sine = scale ? *(const float *)scale->attr : 1.0f;
+    if (attr.sine == 0)
+        return;
+    const stint_value y =
+        sti_graph_add(l->g, &sti_op_matmul, &attr, product->n_in, product->in);
+    if (y < 0)
+        return;
+    sti_node *fused = sti_graph_value(l->g, y)->producer;
+    fused->scope = product->scope;
+    fused->backward = sine->backward;
+    l->instead[sine->out[0]] = y;
+    sti_graph_kill(l->g, product);
+    if (scale)
+        sti_graph_kill(l->g, scale);
+    sti_graph_kill(l->g, sine);
+    l->sines++;
+}
+
+static void fuse_sines(linker *l)
+{
+    const sti_op *const sin = sti_op_find("sin"), *const scale = sti_op_find("scale");
+    for (int32_t n = 0; n < l->nodes; n++) {
+        sti_node *node = sti_graph_node(l->g, n);
+        if (node->id >= 0 && node->op == sin)
+            fuse_sine(l, node, scale);
+    }
+}
+
 static stint_status create_linker(linker *l)
 {
     const int32_t n = l->nodes;
@@ -333,28 +385,41 @@ static void destroy_linker(linker *l)
     sti_uses_destroy(&l->uses);
 }
 
+static void link_runs(linker *l)
+{
+    for (int32_t n = 0; n < l->nodes; n++)
+        join_run(l, sti_graph_node(l->g, n));
+    list_runs(l);
+    for (int32_t n = 0; n < l->nodes; n++)
+        if (l->head[n] >= 0)
+            link_run(l, l->head[n]);
+}
+
+/* One rewriting of a graph that stands in order. */
+static stint_status rewrite(linker *l, void (*step)(linker *l))
+{
+    l->nodes = sti_graph_node_count(l->g);
+    l->values = sti_graph_value_count(l->g);
+    stint_status st = create_linker(l);
+    if (st == STINT_OK) {
+        step(l);
+        read_chains(l);
+        st = sti_graph_status(l->g);
+    }
+    destroy_linker(l);
+    if (st == STINT_OK)
+        st = sti_graph_sweep(l->g);
+    return st == STINT_OK ? sti_graph_sort(l->g) : st;
+}
+
 stint_status sti_pass_chain(stint_graph *graph, sti_pass_note *note)
 {
-    linker l = {.g = graph,
-                .nodes = sti_graph_node_count(graph),
-                .values = sti_graph_value_count(graph)};
+    linker l = {.g = graph};
     sti_pass_clear_inplace(graph);
-    stint_status st = create_linker(&l);
-    for (int32_t n = 0; n < l.nodes && st == STINT_OK; n++)
-        join_run(&l, sti_graph_node(graph, n));
-    if (st == STINT_OK) {
-        list_runs(&l);
-        for (int32_t n = 0; n < l.nodes; n++)
-            if (l.head[n] >= 0)
-                link_run(&l, l.head[n]);
-        read_chains(&l);
-        st = sti_graph_status(graph);
-    }
-    destroy_linker(&l);
+    stint_status st = rewrite(&l, fuse_sines);
     if (st == STINT_OK)
-        st = sti_graph_sweep(graph);
-    if (st == STINT_OK)
-        st = sti_graph_sort(graph);
-    sti_pass_note_set(note, "%d element-wise nodes in %d chains", l.linked, l.chains);
+        st = rewrite(&l, link_runs);
+    sti_pass_note_set(note, "%d element-wise nodes in %d chains, %d sines in products",
+                      l.linked, l.chains, l.sines);
     return st;
 }
