@@ -152,6 +152,47 @@ static void what_mixes_parts_a_run(void **state)
     stint_graph_destroy(g);
 }
 
+/* sin(k (x W + b)) becomes one node; the bits are those of four. */
+static void sines_go_into_products(void **state)
+{
+    const stint_shape whole = STINT_SHAPE(ROWS, COLUMNS), row = STINT_SHAPE(COLUMNS);
+    const stint_shape square = STINT_SHAPE(COLUMNS, COLUMNS);
+    static float before[ROWS * COLUMNS], after[ROWS * COLUMNS];
+    (void)state;
+    for (int fused = 0; fused < 2; fused++) {
+        stint_graph *g = NULL;
+        op_values v;
+        op_draws d = {.seed = 3};
+        assert_int_equal(stint_graph_create(STINT_EVAL, &g), STINT_OK);
+        const stint_value in[3] = {stint_input(g, "x", &whole),
+                                   stint_input(g, "w", &square),
+                                   stint_input(g, "b", &row)};
+        stint_value y =
+            stint_bias(g, stint_matmul(g, in[0], in[1], false, false), in[2]);
+        y = stint_sin(g, stint_scale(g, y, 1.5f));
+        sti_graph_output(
+            g, &(sti_output){
+                   .kind = STI_OUTPUT_FETCH, .value = y, .target = -1, .name = "y"});
+        if (fused) {
+            assert_int_equal(sti_pass_fuse(g, NULL), STINT_OK);
+            assert_int_equal(sti_pass_chain(g, NULL), STINT_OK);
+            assert_int_equal(stint_graph_check(g), STINT_OK);
+        }
+        assert_int_equal(sti_graph_node_count(g), fused ? 1 : 4);
+        op_values_init(&v, g);
+        for (int i = 0; i < 3; i++) {
+            const stint_shape shape = stint_value_shape(g, in[i]);
+            op_fill(&d, OP_NORMAL, 0, v.data[in[i]], stint_shape_count(&shape));
+        }
+        op_run(&v, &sti_team_serial, OP_KEEP_ALL);
+        memcpy(fused ? after : before, v.data[sti_graph_outputs(g)[0].value],
+               sizeof before);
+        op_values_fini(&v);
+        stint_graph_destroy(g);
+    }
+    assert_memory_equal(before, after, sizeof before);
+}
+
 /* A hundred functions in a row: four programs. */
 static void long_runs_are_cut(void **state)
 {
@@ -177,6 +218,7 @@ int main(void)
         cmocka_unit_test(random_graphs_keep_their_bits),
         cmocka_unit_test(what_mixes_parts_a_run),
         cmocka_unit_test(long_runs_are_cut),
+        cmocka_unit_test(sines_go_into_products),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
