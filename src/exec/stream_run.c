@@ -2,6 +2,7 @@
 
 #include <pthread.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/fail.h"
@@ -102,20 +103,19 @@ static void tell_change(sti_rings *r)
     pthread_cond_broadcast(&r->changed);
 }
 
-static bool can_go_on(const ring *ring, bool write)
+static bool can_go_on(const ring *on, bool write)
 {
-    return write ? ring->written - ring->taken < ring->depth
-                 : ring->taken < ring->written;
+    return write ? on->written - on->taken < on->depth : on->taken < on->written;
 }
 
 /* The block that is next, or NULL. */
 static void *begin(sti_rings *r, int32_t stream, bool write)
 {
-    ring *ring = &r->ring[stream];
+    const ring *on = &r->ring[stream];
     bool counted = false;
     uint64_t seen = 0;
     pthread_mutex_lock(&r->lock);
-    while (!r->over && !can_go_on(ring, write)) {
+    while (!r->over && !can_go_on(on, write)) {
         if (!counted || seen != r->changes) {
             counted = true;
             seen = r->changes;
@@ -125,11 +125,11 @@ static void *begin(sti_rings *r, int32_t stream, bool write)
         }
         pthread_cond_wait(&r->changed, &r->lock);
     }
-    const int64_t at = write ? ring->written : ring->taken;
+    const int64_t at = write ? on->written : on->taken;
     void *block = NULL;
     if (!r->over)
-        block = ring->base ? ring->base + (size_t)(at % ring->depth) * ring->block_bytes
-                           : (char *)r; /* no bytes: any address but NULL */
+        block = on->base ? on->base + (size_t)(at % on->depth) * on->block_bytes
+                         : (char *)r; /* no bytes: any address but NULL */
     pthread_mutex_unlock(&r->lock);
     return block;
 }

@@ -98,7 +98,8 @@ static void enqueue(timer *t, int32_t process)
 /* One event of a process; false: what it waits for has not come. */
 static bool pass_event(timer *t, standing *at, const sti_event *e)
 {
-    const sti_stream_ring *s = e->kind == STI_EVENT_WORK ? NULL : &t->g->stream[e->stream];
+    const sti_stream_ring *s =
+        e->kind == STI_EVENT_WORK ? NULL : &t->g->stream[e->stream];
     if (!s) {
         at->now += e->time;
         return true;
