@@ -79,9 +79,25 @@ typedef struct stint_field_ask {
     size_t memory_bytes;
     /* Threads, which take tiles in turn; 0: every CPU. */
     int threads;
+    /* Not 0: that many stages, a thread each, that hand tiles on through rings, in
+     * place of threads that take tiles in turn. At most 16. */
+    int pipeline;
+    /* The plan is to have a drawing. */
+    bool dot;
     /* Derivatives of order k are divided by scale k times; 0: 1. */
     double scale;
 } stint_field_ask;
+
+/** A ring between two stages of a pipeline: what one makes and the other reads of so
+ * many tiles. */
+typedef struct stint_field_ring {
+    /* "0-2: 3 values": from stage 0 to stage 2. */
+    char *name;
+    /* Tiles that it holds: as few as keep the latency of rings that never fill up. One
+     * tile less in any ring makes the pipeline slower, or block. */
+    int64_t depth;
+    size_t bytes;
+} stint_field_ring;
 
 /** What stint_field_plan finds. */
 typedef struct stint_field_plan_result {
@@ -108,6 +124,15 @@ typedef struct stint_field_plan_result {
     int64_t tile;
     size_t arena_bytes, weights_bytes, peak_bytes;
     int threads;
+    /* Rings of a pipeline, whose arena_bytes are those of all stages and rings:
+     * [streams], and the longest path through its first 64 tiles, in seconds estimated
+     * from the operators' costs. Freed by stint_field_plan_fini. */
+    int64_t streams;
+    stint_field_ring *ring;
+    double latency_s;
+    /* If asked for, in Graphviz's language: stages and rings, or the graph of a tile.
+     * Freed likewise. */
+    char *dot;
 } stint_field_plan_result;
 
 /** Choose the way and the tile.
@@ -118,8 +143,8 @@ typedef struct stint_field_plan_result {
 STINT_API stint_status stint_field_plan(const stint_model_file *model,
                                         const stint_field_ask *ask,
                                         stint_field_plan_result *result_out);
-/** Free the names, and nothing else of the result. A zeroed result is fine, and so is
- * one that was freed before. */
+/** Free names, rings and drawing, and nothing else of the result. A zeroed result is
+ * fine, and so is one that was freed before. */
 STINT_API void stint_field_plan_fini(stint_field_plan_result *result);
 
 /** Where a field is asked: a grid, or the rows of a file. */

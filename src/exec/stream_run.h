@@ -16,8 +16,8 @@ stint_status sti_rings_create(const sti_stream_graph *graph, void *memory,
                               sti_rings **rings_out);
 void sti_rings_destroy(sti_rings *rings); /* NULL is fine */
 
-/* Of the process that writes, or reads, the ring. NULL: the run is over, by a failure
- * or since all wait; return then. */
+/* Blocks for the process that writes, or reads, the ring. NULL: the run is over, by a
+ * failure or since all wait; return then. */
 void *sti_rings_begin_write(sti_rings *rings, int32_t stream);
 void sti_rings_end_write(sti_rings *rings, int32_t stream);
 const void *sti_rings_begin_read(sti_rings *rings, int32_t stream);
