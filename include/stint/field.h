@@ -199,6 +199,51 @@ STINT_API stint_status stint_field_draw(const stint_model_file *model, int64_t w
                                         int64_t height, stint_field_show show,
                                         int threads, const char *path);
 
+/** What an edit is learnt from: fields of two coordinates, and pictures of what each is
+ * to become, such as blurred or with its edges alone. All pixels of a target are points
+ * to learn from, so the edit belongs to that size. Nothing is kept after the call. */
+typedef struct stint_field_edit_desc {
+    /* Fields with the same outputs, 1 or 3, and as many paths of pictures. */
+    const stint_model_file *const *field;
+    const char *const *target;
+    int count;
+    /* Distinct derivatives up to this order are what the edit sees at a point. */
+    int order;
+    /* Hidden layers beside a linear map of the features, and their width (0: 64). */
+    int64_t depth, width;
+    /* Steps of 2048 points by Adam, at a rate (0: 2e-3) that falls as a cosine. */
+    int64_t steps;
+    double lr;
+    int64_t seed;
+    int threads; /* 0: every CPU */
+} stint_field_edit_desc;
+
+/** What came of it: mean squares beside the targets, of the edit over the last tenth of
+ * the steps, and of the fields as they were. */
+typedef struct stint_field_edit_result {
+    int64_t points, features;
+    double loss, unedited;
+    double seconds;
+} stint_field_edit_result;
+
+/** Learn an edit and write it as a safetensors file.
+ *
+ * After D. Xu et al., "Signal Processing for Implicit Neural Representations" (2022):
+ * a network from a field's values and derivatives at a point to the edited value there,
+ * which then edits fields it has never seen. Each feature is brought to mean 0 and
+ * deviation 1 over what is learnt from. STINT_E_INPUT: fields of unlike outputs,
+ * targets that are no pictures; errors otherwise as of stint_field_plan. */
+STINT_API stint_status stint_field_edit_train(const stint_field_edit_desc *desc,
+                                              const char *path,
+                                              stint_field_edit_result *result_out);
+
+/** Draw a field as the edit makes it: a PNG of width x height. STINT_E_INPUT: the edit
+ * is damaged, or of fields with other outputs; otherwise as stint_field_draw. */
+STINT_API stint_status stint_field_edit_draw(const stint_model_file *model,
+                                             const char *edit, int64_t width,
+                                             int64_t height, int threads,
+                                             const char *path);
+
 /** A field of PyTorch's: tensors net.K.weight [out, in] and net.K.bias, K from 0. The
  * last layer has no activation; the others have one and the same. */
 typedef struct stint_field_import_desc {
