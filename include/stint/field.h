@@ -79,9 +79,25 @@ typedef struct stint_field_ask {
     size_t memory_bytes;
     /* Threads, which take tiles in turn; 0: every CPU. */
     int threads;
+    /* Not 0: that many stages, a thread each, that hand tiles on through rings, in
+     * place of threads that take tiles in turn. At most 16. */
+    int pipeline;
+    /* The plan is to have a drawing. */
+    bool dot;
     /* Derivatives of order k are divided by scale k times; 0: 1. */
     double scale;
 } stint_field_ask;
+
+/** A ring between two stages of a pipeline: what one makes and the other reads of so
+ * many tiles. */
+typedef struct stint_field_ring {
+    /* "0-2: 3 values": from stage 0 to stage 2. */
+    char *name;
+    /* Tiles that it holds: as few as keep the latency of rings that never fill up. One
+     * tile less in any ring makes the pipeline slower, or block. */
+    int64_t depth;
+    size_t bytes;
+} stint_field_ring;
 
 /** What stint_field_plan finds. */
 typedef struct stint_field_plan_result {
@@ -96,8 +112,9 @@ typedef struct stint_field_plan_result {
     char why[256];
     /* Nodes of the graph as it was built, and after each rewriting in turn: what no
      * result depends on removed, equal things merged, signs and factors folded, mixed
-     * derivatives that differ in their order taken once. */
-    int64_t built, dead_code, common_subexpression, simplify, symmetric;
+     * derivatives that differ in their order taken once, biases into products and runs
+     * of element-wise nodes into one each. */
+    int64_t built, dead_code, common_subexpression, simplify, symmetric, chain;
     /* Multiply-adds a point; infinite: not built, since its graph
      * has more than 6000 nodes. */
     double reverse_multiply_adds, jets_multiply_adds;
@@ -107,6 +124,15 @@ typedef struct stint_field_plan_result {
     int64_t tile;
     size_t arena_bytes, weights_bytes, peak_bytes;
     int threads;
+    /* Rings of a pipeline, whose arena_bytes are those of all stages and rings:
+     * [streams], and the longest path through its first 64 tiles, in seconds estimated
+     * from the operators' costs. Freed by stint_field_plan_fini. */
+    int64_t streams;
+    stint_field_ring *ring;
+    double latency_s;
+    /* If asked for, in Graphviz's language: stages and rings, or the graph of a tile.
+     * Freed likewise. */
+    char *dot;
 } stint_field_plan_result;
 
 /** Choose the way and the tile.
@@ -117,8 +143,8 @@ typedef struct stint_field_plan_result {
 STINT_API stint_status stint_field_plan(const stint_model_file *model,
                                         const stint_field_ask *ask,
                                         stint_field_plan_result *result_out);
-/** Free the names, and nothing else of the result. A zeroed result is fine, and so is
- * one that was freed before. */
+/** Free names, rings and drawing, and nothing else of the result. A zeroed result is
+ * fine, and so is one that was freed before. */
 STINT_API void stint_field_plan_fini(stint_field_plan_result *result);
 
 /** Where a field is asked: a grid, or the rows of a file. */
@@ -172,6 +198,51 @@ typedef enum stint_field_show {
 STINT_API stint_status stint_field_draw(const stint_model_file *model, int64_t width,
                                         int64_t height, stint_field_show show,
                                         int threads, const char *path);
+
+/** What an edit is learnt from: fields of two coordinates, and pictures of what each is
+ * to become, such as blurred or with its edges alone. All pixels of a target are points
+ * to learn from, so the edit belongs to that size. Nothing is kept after the call. */
+typedef struct stint_field_edit_desc {
+    /* Fields with the same outputs, 1 or 3, and as many paths of pictures. */
+    const stint_model_file *const *field;
+    const char *const *target;
+    int count;
+    /* Distinct derivatives up to this order are what the edit sees at a point. */
+    int order;
+    /* Hidden layers beside a linear map of the features, and their width (0: 64). */
+    int64_t depth, width;
+    /* Steps of 2048 points by Adam, at a rate (0: 2e-3) that falls as a cosine. */
+    int64_t steps;
+    double lr;
+    int64_t seed;
+    int threads; /* 0: every CPU */
+} stint_field_edit_desc;
+
+/** What came of it: mean squares beside the targets, of the edit over the last tenth of
+ * the steps, and of the fields as they were. */
+typedef struct stint_field_edit_result {
+    int64_t points, features;
+    double loss, unedited;
+    double seconds;
+} stint_field_edit_result;
+
+/** Learn an edit and write it as a safetensors file.
+ *
+ * After D. Xu et al., "Signal Processing for Implicit Neural Representations" (2022):
+ * a network from a field's values and derivatives at a point to the edited value there,
+ * which then edits fields it has never seen. Each feature is brought to mean 0 and
+ * deviation 1 over what is learnt from. STINT_E_INPUT: fields of unlike outputs,
+ * targets that are no pictures; errors otherwise as of stint_field_plan. */
+STINT_API stint_status stint_field_edit_train(const stint_field_edit_desc *desc,
+                                              const char *path,
+                                              stint_field_edit_result *result_out);
+
+/** Draw a field as the edit makes it: a PNG of width x height. STINT_E_INPUT: the edit
+ * is damaged, or of fields with other outputs; otherwise as stint_field_draw. */
+STINT_API stint_status stint_field_edit_draw(const stint_model_file *model,
+                                             const char *edit, int64_t width,
+                                             int64_t height, int threads,
+                                             const char *path);
 
 /** A field of PyTorch's: tensors net.K.weight [out, in] and net.K.bias, K from 0. The
  * last layer has no activation; the others have one and the same. */

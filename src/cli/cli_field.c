@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/fail.h"
+#include "base/file.h"
 #include "base/units.h"
 
 /* clang-format off */
@@ -42,8 +43,24 @@ const sti_option sti_cli_field_rows[STI_CLI_FIELD_EVAL] = {
      FIELD_ROW(memory_bytes, STI_OPTION_BYTES, "auto",
                "bound on the peak of the whole process; chooses how many points are "
                "worked on at a time")},
+    {.name = "pipeline",
+     .min = 0,
+     .max = 16,
+     .unit = "P",
+     FIELD_ROW(pipeline, STI_OPTION_INT, "0",
+               "P stages of even cost, a thread each, joined by rings of tiles; 0: "
+               "threads take whole tiles in turn")},
     STI_CLI_THREADS_ROW(sti_field_args),
     STI_CLI_COMMON_ROWS(sti_field_args),
+    {.name = "streams",
+     FIELD_ROW(streams, STI_OPTION_BOOL, "false",
+               "list the rings with their depths and bytes")},
+    {.name = "dot",
+     STI_OPTION_NO_BOUND,
+     .unit = "FILE",
+     FIELD_ROW(dot, STI_OPTION_PATH, "",
+               "write stages and rings, or without a pipeline the graph of a tile, for "
+               "Graphviz")},
     {.name = "grid",
      STI_OPTION_NO_BOUND,
      .unit = "WxH",
@@ -67,21 +84,6 @@ const sti_option sti_cli_field_rows[STI_CLI_FIELD_EVAL] = {
      FIELD_ROW(out, STI_OPTION_PATH, "", "gets float32 [points, columns]")},
 };
 
-const sti_cli_absent sti_cli_field_absent[] = {
-    {.word = "--pipeline",
-     .status = STINT_E_UNSUPPORTED,
-     .sentence =
-         "stages joined by rings are not there yet; threads take tiles in turn"},
-    {.word = "--streams",
-     .status = STINT_E_UNSUPPORTED,
-     .sentence = "there are no rings between stages yet, so none to list"},
-    {.word = "--dot",
-     .status = STINT_E_UNSUPPORTED,
-     .sentence = "the graph of the derivatives is not drawn yet; `stint info MODEL "
-                 "--graph dot` draws the network's"},
-    {.word = NULL},
-};
-
 stint_status sti_cli_field_ask(const sti_field_args *args, stint_field_ask *ask_out)
 {
     stint_field_ask ask = {.order = (int)args->order,
@@ -89,8 +91,13 @@ stint_status sti_cli_field_ask(const sti_field_args *args, stint_field_ask *ask_
                            .way = (stint_field_way)args->by,
                            .memory_bytes = args->memory_bytes,
                            .threads = (int)args->threads,
+                           .pipeline = (int)args->pipeline,
+                           .dot = args->dot != NULL,
                            .scale = args->scale};
     const char *list = args->list ? args->list : "distinct";
+    if (args->streams && args->pipeline == 0)
+        return sti_fail(STINT_E_USAGE,
+                        "--streams lists the rings of a pipeline; give --pipeline P");
     if (strcmp(list, "all") == 0) {
         ask.list = STINT_FIELD_ALL;
     } else if (strcmp(list, "distinct") != 0) {
@@ -103,6 +110,13 @@ stint_status sti_cli_field_ask(const sti_field_args *args, stint_field_ask *ask_
     }
     *ask_out = ask;
     return STINT_OK;
+}
+
+stint_status sti_cli_field_write_dot(const sti_field_args *args,
+                                     const stint_field_plan_result *plan)
+{
+    return args->dot ? sti_file_write(args->dot, plan->dot, strlen(plan->dot))
+                     : STINT_OK;
 }
 
 stint_status sti_cli_field_size(const char *flag, const char *text, int64_t *width_out,
@@ -129,7 +143,22 @@ static void add_nodes(const stint_field_plan_result *p, sti_json *j)
     sti_json_int(j, "common_subexpression", p->common_subexpression);
     sti_json_int(j, "simplify", p->simplify);
     sti_json_int(j, "symmetric", p->symmetric);
+    sti_json_int(j, "chain", p->chain);
     sti_json_end_object(j);
+}
+
+static void add_rings(const stint_field_plan_result *p, sti_json *j)
+{
+    sti_json_begin_array(j, "streams");
+    for (int64_t i = 0; i < p->streams; i++) {
+        sti_json_begin_object(j, NULL);
+        sti_json_text(j, "name", p->ring[i].name);
+        sti_json_int(j, "depth", p->ring[i].depth);
+        sti_json_int(j, "bytes", (int64_t)p->ring[i].bytes);
+        sti_json_end_object(j);
+    }
+    sti_json_end_array(j);
+    sti_json_float(j, "latency", p->latency_s);
 }
 
 void sti_cli_field_plan_json(const stint_field_plan_result *p, sti_json *j)
@@ -152,6 +181,8 @@ void sti_cli_field_plan_json(const stint_field_plan_result *p, sti_json *j)
     sti_json_int(j, "weights_bytes", (int64_t)p->weights_bytes);
     sti_json_int(j, "peak_bytes", (int64_t)p->peak_bytes);
     sti_json_int(j, "threads", p->threads);
+    if (p->ring)
+        add_rings(p, j);
 }
 
 stint_status sti_cli_field_open(sti_cli_call *call, stint_model_file **model_out)

@@ -54,6 +54,7 @@
     X(field_plan) \
     X(field_eval) \
     X(field_draw) \
+    X(field_edit) \
     X(seal_compile) \
     X(seal_import) \
     X(seal_network) \
@@ -91,10 +92,5 @@ COMMANDS(DECLARE)
 const sti_cli_command *const sti_cli_commands[] = {COMMANDS(ROW) NULL};
 
 const sti_cli_absent sti_cli_absent_commands[] = {
-    {.word = "field edit",
-     .status = STINT_E_UNSUPPORTED,
-     .sentence =
-         "editing of fields by their derivatives is not there yet; train a field "
-         "on the edited picture"},
     {.word = NULL},
 };

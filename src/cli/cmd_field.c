@@ -5,7 +5,15 @@
 #include "base/units.h"
 #include "cli/cli_field.h"
 
-static void plan_words(const stint_field_plan_result *p, sti_text *out)
+static void ring_words(const stint_field_plan_result *p, sti_text *out)
+{
+    for (int64_t i = 0; i < p->streams; i++)
+        sti_text_printf(out, "ring %s: %" PRId64 " tile%s, %s\n", p->ring[i].name,
+                        p->ring[i].depth, sti_s(p->ring[i].depth),
+                        sti_bytes_text(p->ring[i].bytes));
+}
+
+static void plan_words(const stint_field_plan_result *p, bool streams, sti_text *out)
 {
     sti_text_printf(out, "%" PRId64 " column%s, by %s: %s\n", p->outputs,
                     sti_s(p->outputs), p->by == STINT_FIELD_JETS ? "jets" : "reverse",
@@ -13,32 +21,43 @@ static void plan_words(const stint_field_plan_result *p, sti_text *out)
     sti_text_printf(out,
                     "nodes: built %" PRId64 ", after dead code %" PRId64
                     ", common subexpressions %" PRId64 ", simplify %" PRId64
-                    ", symmetric %" PRId64 "\n",
+                    ", symmetric %" PRId64 ", chains %" PRId64 "\n",
                     p->built, p->dead_code, p->common_subexpression, p->simplify,
-                    p->symmetric);
-    sti_text_printf(out, "tiles of %" PRId64 " point%s, %s a thread", p->tile,
-                    sti_s(p->tile), sti_bytes_text(p->arena_bytes));
+                    p->symmetric, p->chain);
+    sti_text_printf(out, "tiles of %" PRId64 " point%s, %s %s", p->tile, sti_s(p->tile),
+                    sti_bytes_text(p->arena_bytes),
+                    p->ring ? "of stages and rings" : "a thread");
     sti_text_printf(out, ", weights %s", sti_bytes_text(p->weights_bytes));
     sti_text_printf(out, ", peak of the process %s\n", sti_bytes_text(p->peak_bytes));
+    if (p->ring)
+        sti_text_printf(out,
+                        "%d stages joined by %" PRId64 " ring%s; 64 tiles are "
+                        "expected to take %s\n",
+                        p->threads, p->streams, sti_s(p->streams),
+                        sti_time_text(p->latency_s));
+    if (streams)
+        ring_words(p, out);
 }
 
 static stint_status plan_run(sti_cli_call *call)
 {
+    const sti_field_args *args = call->args;
     stint_field_plan_result plan = {.outputs = 0};
     stint_model_file *model = NULL;
     stint_field_ask ask;
     sti_text text = {0};
     stint_status st;
-    STI_TRY(sti_cli_field_ask(call->args, &ask));
+    STI_TRY(sti_cli_field_ask(args, &ask));
     STI_TRY(sti_cli_field_open(call, &model));
     STI_TRY(stint_field_plan(model, &ask, &plan));
+    STI_TRY(sti_cli_field_write_dot(args, &plan));
     if (call->common->json) {
         sti_json j;
         sti_cli_json_begin(&j, &text);
         sti_cli_field_plan_json(&plan, &j);
         sti_json_end_object(&j);
     } else {
-        plan_words(&plan, &text);
+        plan_words(&plan, args->streams, &text);
     }
     st = sti_cli_answer(call, &text);
 out:
@@ -99,6 +118,7 @@ static stint_status eval_run(sti_cli_call *call)
     STI_TRY(sti_cli_field_open(call, &model));
     sti_cli_catch_signals();
     STI_TRY(stint_field_eval(model, &ask, &points, args->out, &result));
+    STI_TRY(sti_cli_field_write_dot(args, &result.plan));
     st = answer_eval(call, &result);
 out:
     stint_field_plan_fini(&result.plan);
@@ -115,7 +135,6 @@ const sti_cli_command sti_cmd_field_plan = {
              "field. Nothing is computed.",
     .min_operands = 1,
     .max_operands = 1,
-    .absent = sti_cli_field_absent,
     .rows = sti_cli_field_rows,
     .row_count = STI_CLI_FIELD_ASK,
     .args_bytes = sizeof(sti_field_args),
@@ -135,7 +154,6 @@ const sti_cli_command sti_cmd_field_eval = {
         "does not grow with their number.",
     .min_operands = 1,
     .max_operands = 1,
-    .absent = sti_cli_field_absent,
     .rows = sti_cli_field_rows,
     .row_count = STI_CLI_FIELD_EVAL,
     .args_bytes = sizeof(sti_field_args),

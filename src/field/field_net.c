@@ -126,6 +126,9 @@ static stint_status build(const stint_model_file *model,
     STI_TRY(stint_graph_check(g));
     STI_TRY(n->jets ? add_jets(g, n->net.input, y, list, n)
                     : add_reverse(g, n->net.input, y, list, counts, n));
+    STI_TRY(sti_pass_fuse(g, NULL));
+    STI_TRY(sti_pass_chain(g, NULL));
+    n->chain = nodes_of(g);
     STI_TRY(sti_pass_standard(g));
     sti_pass_find_columns(g, n->columns, list->count);
     n->multiply_adds = sti_graph_multiply_adds(g);

@@ -12,8 +12,9 @@
 typedef struct sti_field_net {
     sti_network net;     /* planned for one thread; images: points of the tile */
     sti_column *columns; /* [list->count] */
-    int64_t built, dead_code, common_subexpression, simplify, symmetric; /* nodes */
-    double multiply_adds;                                                /* of a tile */
+    /* Nodes as built and after each rewriting. */
+    int64_t built, dead_code, common_subexpression, simplify, symmetric, chain;
+    double multiply_adds; /* of a tile */
     bool jets;
 } sti_field_net;
 
@@ -33,10 +34,13 @@ stint_status sti_field_list(const stint_model_file *model, const stint_field_ask
 /* STINT_E_INPUT unless it is a field; of two coordinates, where flat. */
 stint_status sti_field_check(const stint_model_file *model, bool flat);
 
+struct sti_field_pipeline;
+
 /* What is chosen: the way, the tile, and a network for it. */
 typedef struct sti_field_choice {
     sti_derivative_list list;
     sti_field_net net;
+    struct sti_field_pipeline *pipeline; /* where one was asked for */
     stint_field_plan_result plan;
 } sti_field_choice;
 /* counts as above. On failure sti_field_choice_fini is still to be called. */

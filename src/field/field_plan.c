@@ -9,7 +9,9 @@
 #include "base/fail.h"
 #include "base/memory.h"
 #include "base/units.h"
+#include "exec/stream_run.h"
 #include "field/field_net.h"
+#include "field/field_pipeline.h"
 
 /* What a tile may work in, where nobody says: it stays in a core's second cache. */
 #define ARENA_BYTES ((size_t)512 << 10)
@@ -54,9 +56,15 @@ void stint_field_plan_fini(stint_field_plan_result *result)
 {
     for (int64_t i = 0; result->names && i < result->outputs; i++)
         sti_free(result->names[i]);
+    for (int64_t i = 0; result->ring && i < result->streams; i++)
+        sti_free(result->ring[i].name);
     sti_free(result->names);
+    sti_free(result->ring);
+    sti_free(result->dot);
     result->names = NULL;
-    result->outputs = 0;
+    result->ring = NULL;
+    result->dot = NULL;
+    result->outputs = result->streams = 0;
 }
 
 /* ---- the way ---- */
@@ -133,6 +141,7 @@ static stint_status choose_way(const stint_model_file *model,
     plan->common_subexpression = n->common_subexpression;
     plan->simplify = n->simplify;
     plan->symmetric = n->symmetric;
+    plan->chain = n->chain;
     plan->weights_bytes = sti_field_net_weights_bytes(n);
     say_why(ask, plan);
 out:
@@ -158,22 +167,32 @@ static void account_for(const sti_field_choice *c, int threads, sti_account *acc
     *account = (sti_account){.count = 0};
     sti_account_add(account, "graph", "model, columns, plan", sti_alloc_now_bytes());
     sti_account_add(account, "weights", "of the field", c->plan.weights_bytes);
+    const int arenas = c->pipeline ? 1 : threads; /* stages share one */
     sti_account_add(account, "tiles", "that threads work in",
-                    (size_t)threads * (STI_ALIGN_UP(c->plan.arena_bytes, 4096) +
-                                       buffer_bytes(c, c->plan.tile)));
+                    (size_t)arenas * (STI_ALIGN_UP(c->plan.arena_bytes, 4096) +
+                                      buffer_bytes(c, c->plan.tile)));
+    if (c->pipeline)
+        sti_account_add(account, "stages", "stacks of their threads",
+                        sti_rings_thread_bytes(threads));
     sti_account_add_process(account, &process, threads);
 }
 
-static stint_status build_tile(const stint_model_file *model, sti_field_choice *c,
+static stint_status build_tile(const stint_model_file *model,
+                               const stint_field_ask *ask, sti_field_choice *c,
                                int64_t tile)
 {
+    sti_field_pipeline_destroy(c->pipeline);
+    c->pipeline = NULL;
     sti_field_net_fini(&c->net);
-    const stint_status st = sti_field_net_build(
+    stint_status st = sti_field_net_build(
         model, &c->list, c->plan.by == STINT_FIELD_JETS, tile, false, &c->net);
+    if (st == STINT_OK && ask->pipeline > 0)
+        st = sti_field_pipeline_create(&c->net, &c->list, ask->pipeline, &c->pipeline);
     if (st != STINT_OK)
         return st;
     c->plan.tile = tile;
-    c->plan.arena_bytes = sti_field_net_arena_bytes(&c->net);
+    c->plan.arena_bytes = c->pipeline ? sti_field_pipeline_arena_bytes(c->pipeline)
+                                      : sti_field_net_arena_bytes(&c->net);
     return STINT_OK;
 }
 
@@ -184,18 +203,66 @@ static stint_status choose_tile(const stint_model_file *model,
     sti_account account;
     stint_status st = STINT_OK;
     for (int64_t tile = TILE_MOST; st == STINT_OK; tile /= 2) {
-        st = build_tile(model, c, tile);
+        st = build_tile(model, ask, c, tile);
         if (st != STINT_OK)
             return st;
         account_for(c, c->plan.threads, &account);
         c->plan.peak_bytes = account.total_bytes;
-        const bool small = c->plan.arena_bytes <= ARENA_BYTES;
+        const bool small = c->plan.arena_bytes <=
+                           ARENA_BYTES * (size_t)(c->pipeline ? ask->pipeline : 1);
         const bool fits =
             ask->memory_bytes == 0 || account.total_bytes <= ask->memory_bytes;
         if ((small && fits) || tile == 1)
             break;
     }
     return sti_account_check(&account, ask->memory_bytes, NULL);
+}
+
+/* ---- what a pipeline is made of ---- */
+
+static stint_status list_rings(sti_field_choice *c)
+{
+    const sti_stream_graph *g = sti_field_pipeline_streams(c->pipeline);
+    c->plan.latency_s = sti_field_pipeline_latency_s(c->pipeline);
+    c->plan.ring = sti_alloc_array(g->streams, sizeof *c->plan.ring, "field.rings");
+    if (!c->plan.ring)
+        return STINT_E_MEMORY;
+    for (int32_t s = 0; s < g->streams; s++, c->plan.streams++) {
+        stint_field_ring *ring = &c->plan.ring[s];
+        ring->name = sti_strdup(g->stream[s].name);
+        ring->depth = g->stream[s].depth;
+        ring->bytes =
+            (size_t)ring->depth * STI_ALIGN_UP(g->stream[s].block_bytes, (size_t)64);
+        if (!ring->name)
+            return STINT_E_MEMORY;
+    }
+    return STINT_OK;
+}
+
+static stint_status draw_plan(sti_field_choice *c)
+{
+    sti_text text = {0};
+    stint_status st = STINT_OK;
+    if (c->pipeline)
+        sti_stream_print_dot(sti_field_pipeline_streams(c->pipeline), &text);
+    else
+        st = sti_graph_print_dot(c->net.net.graph, &text);
+    if (st == STINT_OK && text.failed)
+        st = STINT_E_MEMORY;
+    if (st == STINT_OK)
+        c->plan.dot = sti_strdup(text.data);
+    sti_text_fini(&text);
+    return st == STINT_OK && !c->plan.dot ? STINT_E_MEMORY : st;
+}
+
+static stint_status check_pipeline(const stint_field_ask *ask, sti_field_choice *c)
+{
+    if (ask->pipeline < 0 || ask->pipeline > STI_FIELD_STAGES)
+        return sti_fail(STINT_E_USAGE, "a pipeline of %d stages; wanted 1 to %d",
+                        ask->pipeline, STI_FIELD_STAGES);
+    if (ask->pipeline > 0)
+        c->plan.threads = ask->pipeline;
+    return STINT_OK;
 }
 
 stint_status sti_field_choose(const stint_model_file *model, const stint_field_ask *ask,
@@ -206,17 +273,24 @@ stint_status sti_field_choose(const stint_model_file *model, const stint_field_a
     *c = (sti_field_choice){.plan = {.outputs = 0}};
     STI_TRY(sti_field_check(model, false));
     STI_TRY(sti_threads_choose(ask->threads, &c->plan.threads, NULL));
+    STI_TRY(check_pipeline(ask, c));
     STI_TRY(sti_field_list(model, ask, &c->list));
     warn_relu(model, &c->list);
     STI_TRY(name_columns(model, &c->list, &c->plan));
     STI_TRY(choose_way(model, ask, counts, c));
     STI_TRY(choose_tile(model, ask, c));
+    if (c->pipeline)
+        STI_TRY(list_rings(c));
+    if (ask->dot)
+        STI_TRY(draw_plan(c));
 out:
     return st;
 }
 
 void sti_field_choice_fini(sti_field_choice *choice)
 {
+    sti_field_pipeline_destroy(choice->pipeline);
+    choice->pipeline = NULL;
     sti_field_net_fini(&choice->net);
     sti_derivatives_fini(&choice->list);
     stint_field_plan_fini(&choice->plan);

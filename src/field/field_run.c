@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "base/stop.h"
 #include "field/field_net.h"
+#include "field/field_pipeline.h"
 
 typedef struct field_run {
     const sti_field_choice *choice;
@@ -94,6 +95,31 @@ static void find_factors(field_run *r)
     }
 }
 
+/* Stages side by side; weights are all that lanes would have had in common. */
+static stint_status run_stages(const stint_model_file *model, field_run *r)
+{
+    const sti_network *net = &r->choice->net.net;
+    const size_t *bytes = net->plan->region_bytes;
+    void *params = sti_alloc(bytes[STI_REGION_PARAM], "parameters");
+    void *states = sti_alloc(bytes[STI_REGION_STATE], "states");
+    stint_status st = params && states ? STINT_OK : STINT_E_MEMORY;
+    r->factor =
+        sti_alloc_array(r->choice->list.count, sizeof *r->factor, "field.factors");
+    if (st == STINT_OK && !r->factor)
+        st = STINT_E_MEMORY;
+    if (st == STINT_OK)
+        st = sti_model_load(model, net, params, states);
+    if (st == STINT_OK) {
+        find_factors(r);
+        st = sti_field_pipeline_run(r->choice->pipeline, r->stream, params, r->factor);
+    }
+    sti_free(r->factor);
+    sti_free(params);
+    sti_free(states);
+    sti_stop_clear();
+    return st;
+}
+
 stint_status sti_field_run(const stint_model_file *model,
                            const sti_field_choice *choice,
                            const sti_field_stream *stream)
@@ -102,6 +128,8 @@ stint_status sti_field_run(const stint_model_file *model,
     const int threads = choice->plan.threads;
     const int64_t points = threads * choice->plan.tile;
     stint_status st;
+    if (choice->pipeline)
+        return run_stages(model, &r);
     STI_TRY(sti_infer_create(&choice->net.net, threads, threads, &r.infer));
     STI_TRY(sti_model_load(model, &choice->net.net, r.infer->params, r.infer->states));
     r.factor = sti_alloc_array(choice->list.count, sizeof *r.factor, "field.factors");

@@ -118,6 +118,11 @@ struct sti_op {
     stint_status (*jet)(stint_graph *graph, const sti_node *node,
                         const struct sti_jet_rule *rule);
 
+    /* Output 0 is a function of one or two numbers, element by element (the second and
+     * either of two may repeat as of broadcasting): 1 + sti_unary, or 1 + sti_binary,
+     * of kernel/elementwise. 0, 0: it is none. */
+    int8_t unary, binary;
+
     /* NULL: nothing worth counting, no scratch. */
     sti_cost (*cost)(const stint_graph *graph, const sti_node *node);
     size_t (*scratch_bytes)(const stint_graph *graph, const sti_node *node,

@@ -44,12 +44,14 @@ bool sti_op_conv2d_fits_winograd(const stint_graph *graph, const sti_node *node)
 stint_value sti_op_conv(stint_graph *g, stint_value x, stint_value w, stint_value bias,
                         const sti_conv2d_attr *attr);
 
-/* Matrix product with the same epilogue (bias over the last axis). loops: how its loops
- * run (kernel/loop/loop_gemm.h), on one thread and on several; "" for the way without a
- * string. It never changes bits. */
+/* Matrix product with the same epilogue (bias over the last axis), or, where sine is
+ * not 0, sin(sine (A B + bias)), which pass/chain makes once gradients are. loops: how
+ * its loops run (kernel/loop/loop_gemm.h), on one thread and on several; "" for the way
+ * without a string. It never changes bits. */
 enum { STI_MATMUL_LOOPS = 64 };
 typedef struct sti_matmul_attr {
     int32_t trans_a, trans_b, has_bias, relu;
+    float sine;
     char loops[2][STI_MATMUL_LOOPS];
 } sti_matmul_attr;
 extern const sti_op sti_op_matmul;

@@ -89,6 +89,7 @@ GRAD(minimum, unless(g, d, stint_less(g, b, a)), stint_mul(g, d, stint_less(g, b
     }                                                            \
     const sti_op sti_op_##row = {.name = #row,                   \
                                  .n_out = 1,                     \
+                                 .binary = 1 + (kind),           \
                                  .infer = sti_op_infer_binary,   \
                                  .run = {[STI_CPU] = run_##row}, \
                                  __VA_ARGS__};
@@ -229,6 +230,7 @@ static void run_bias(const sti_call *call)
 const sti_op sti_op_bias = {
     .name = "bias",
     .n_out = 1,
+    .binary = 1 + STI_BINARY_ADD,
     .flags = STI_OP_INPLACE_0,
     .infer = infer_bias,
     .grad = grad_bias,

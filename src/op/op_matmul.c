@@ -87,7 +87,7 @@ static bool bind_loops(const sti_matmul_attr *attr, const sti_product *p, int th
 {
     const char *text = attr->loops[threads > 1];
     const sti_gemm_shape shape = gemm_shape(attr, p);
-    if (!text[0] || p->count != 1)
+    if (!text[0] || p->count != 1 || attr->sine != 0)
         return false;
     const int places = sti_loop_grid_threads(text);
     return sti_loop_gemm_bind(text, &shape, threads > places ? threads : places,
@@ -142,7 +142,8 @@ static void run_matmul(const sti_call *call)
     const sti_product p = sti_op_product(call->graph, call->node, attr);
     const sti_epilogue epilogue = {.bias = attr->has_bias ? call->in[2] : NULL,
                                    .relu = attr->relu != 0,
-                                   .relu_mask = attr->relu ? call->out[1] : NULL};
+                                   .relu_mask = attr->relu ? call->out[1] : NULL,
+                                   .sine = attr->sine};
     matmul_plan plan;
     plan_matmul(attr, &p, call->team->threads, &plan);
     assert(plan.scratch_bytes <= call->scratch_bytes);
@@ -162,6 +163,8 @@ static stint_status grad_matmul(stint_graph *g, const sti_node *node,
     const sti_matmul_attr *attr = node->attr;
     stint_value a = node->in[0], b = node->in[1], d = dy[0];
     bool ta = attr->trans_a != 0, tb = attr->trans_b != 0;
+    if (attr->sine != 0)
+        return sti_fail(STINT_E_BUG, "matmul: a sine in its epilogue has no gradient");
     if (attr->relu)
         d = sti_op_add2(g, &sti_op_relu_grad, NULL, d, node->out[1]);
     if (need[0])
@@ -182,9 +185,10 @@ static void print_matmul(const sti_node *node, sti_text *out)
     const sti_matmul_attr *attr = node->attr;
     const char *word[] = {attr->trans_a ? "trans_a" : NULL,
                           attr->trans_b ? "trans_b" : NULL,
-                          attr->has_bias ? "bias" : NULL, attr->relu ? "relu" : NULL};
+                          attr->has_bias ? "bias" : NULL, attr->relu ? "relu" : NULL,
+                          attr->sine != 0 ? "sine" : NULL};
     const char *between = "";
-    for (int i = 0; i < 4; i++)
+    for (int i = 0; i < 5; i++)
         if (word[i]) {
             sti_text_printf(out, "%s%s", between, word[i]);
             between = " ";
@@ -205,7 +209,7 @@ static stint_status jet_matmul(stint_graph *g, const sti_node *node,
     const sti_jet x = rule->in[0];
     stint_shape shape = stint_value_shape(g, x.value);
     if (x.rows == 0 || rule->in[1].rows > 0 || shape.rank != 3 || attr->trans_a ||
-        attr->has_bias || attr->relu)
+        attr->has_bias || attr->relu || attr->sine != 0)
         return sti_fail(STINT_E_UNSUPPORTED,
                         "matmul%s%s: a series goes through x W alone, with points in "
                         "the rows of x",

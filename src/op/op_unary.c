@@ -139,6 +139,7 @@ STI_UNARY_ROW_FLAGS(round, "round", STI_OP_INPLACE_0 | STI_OP_NO_GRAD, STI_UNARY
     const sti_op sti_op_##row = {.name = #row,                                   \
                                  .n_out = 1,                                     \
                                  .flags = STI_OP_INPLACE_0 | STI_OP_INPLACE_1,   \
+                                 .binary = 1 + (kind),                           \
                                  .infer = infer_pair,                            \
                                  .expand = expand_##row,                         \
                                  .run = {[STI_CPU] = run_##row}};

@@ -46,6 +46,7 @@ static inline void sti_op_run_unary(const sti_call *call, sti_unary kind)
     const sti_op sti_op_##row = {.name = text,                   \
                                  .n_out = 1,                     \
                                  .flags = (bits),                \
+                                 .unary = 1 + (kind),            \
                                  .infer = sti_op_infer_same,     \
                                  .run = {[STI_CPU] = run_##row}, \
                                  __VA_ARGS__};

@@ -58,6 +58,10 @@ stint_status sti_pass_common_subexpression(stint_graph *graph, sti_pass_note *no
 /* conv/matmul + bias + ReLU into the kernel's epilogue; batch-norm + add + ReLU into
  * one node. */
 stint_status sti_pass_fuse(stint_graph *graph, sti_pass_note *note);
+/* Longest runs of element-wise nodes into one node each (chain.c): x * sigmoid(x),
+ * hard-swish as it is written out, an addition and its activation. Bits stay. After
+ * gradients and series are made. */
+stint_status sti_pass_chain(stint_graph *graph, sti_pass_note *note);
 /* Minimal filtering (Winograd) for the convolutions whose shape it fits; runs before
  * the gradients are made. */
 stint_status sti_pass_winograd(stint_graph *graph, sti_pass_note *note);
@@ -72,10 +76,6 @@ stint_status sti_pass_constant(stint_graph *graph, sti_pass_note *note);
  * EVAL graph whose weights are constants; run sti_pass_constant before it, fusion and
  * minimal filtering behind it. Results are those of other roundings. */
 stint_status sti_pass_affine(stint_graph *graph, sti_pass_note *note);
-/* Element-wise operators that follow each other into one node, which goes over memory
- * once (elementwise_chain.c): x * sigmoid(x), hard-swish, an addition and its
- * activation. Bits stay. For graphs that are not differentiated any more. */
-stint_status sti_pass_chain(stint_graph *graph, sti_pass_note *note);
 /* Channels that are zero whatever the image, cut out of an EVAL graph whose weights are
  * constants, with what reads them (thin.c). Sums of convolutions are cut into other
  * pieces then, and which of them minimal filtering takes is open again: run

@@ -67,6 +67,40 @@ least=$(sed -n 's/.*--memory \([0-9.]*[KMG]\).*/\1/p' err | tail -1)
 run 0 field eval wave.model --grid 40x30 --order 2 --out b.npy --memory "$least"
 cmp a.npy b.npy || fail "other bits in other tiles"
 
+# ---- chains, stages and rings ----
+
+run 0 field plan wave.model --order 3 --list all --by reverse --json
+json "j['nodes']['chain'] < j['nodes']['symmetric'] / 2 and 'streams' not in j"
+for way in reverse jets; do
+    run 0 field eval wave.model --grid 23x9 --order 3 --by $way --out a.npy -j 2
+    for stages in 1 2 5; do
+        run 0 field eval wave.model --grid 23x9 --order 3 --by $way --pipeline $stages --out b.npy
+        cmp a.npy b.npy || fail "other bits by $way in $stages stages"
+    done
+done
+run 0 field plan wave.model --order 3 --by reverse --pipeline 4 --streams --dot rings.dot --json
+json "j['threads'] == 4 and j['latency'] > 0 and len(j['streams']) > 3"
+json "all(s['depth'] >= 1 and s['bytes'] > 0 and s['name'] for s in j['streams'])"
+json "sum(s['bytes'] for s in j['streams']) < j['arena_bytes']"
+[ "$(grep -c -- '->' rings.dot)" -eq "$(python3 -c "import json; print(len(json.load(open('out'))['streams']))")" ] ||
+    fail "a ring without an edge"
+run 0 field plan wave.model --order 3 --by reverse --pipeline 4 --streams
+says out "ring 0-3"
+run 0 field plan wave.model --order 1 --by reverse --dot nodes.dot
+grep -q chain nodes.dot && grep -q digraph nodes.dot || fail "no drawing of the graph"
+if ! grep -q __asan_init "$STINT"; then
+    run 0 field eval wave.model --grid 400x300 --order 2 --pipeline 3 --memory 20M --out b.npy --json
+    json "j['peak_rss_bytes'] <= 20 << 20"
+fi
+run 3 field eval wave.model --grid 40x30 --order 2 --pipeline 3 --out no.npy --memory 1M
+run 2 field plan wave.model --pipeline 17
+run 2 field plan wave.model --order 0 --pipeline 16
+says err "fewer stages"
+run 2 field plan wave.model --streams
+says err "give --pipeline P"
+run 5 field eval wave.model --grid 2000x2000 --order 0 --pipeline 2 --out /dev/full/no.npy
+[ ! -e no.npy ] || fail "a refused budget left a file"
+
 # ---- training ----
 
 cat >photo.ini <<'INI'
@@ -128,7 +162,6 @@ says err "--points FILE.npy"
 run 4 field eval wave.model --points plain.npy --out o.npy
 run 2 field eval wave.model --grid 0x4 --out o.npy
 run 2 field plan wave.model --list some
-run 8 field plan wave.model --pipeline 2
 run 8 field edit wave.model
 run 4 import field chain.safetensors --out no.model
 says err "layers must chain"

@@ -1,5 +1,5 @@
 /* Passes of networks for use: maps of channels folded into products (pass/affine),
- * element-wise operators in chains (pass/elementwise_chain), against loops in double
+ * element-wise operators in chains (pass/chain), against loops in double
  * precision and against the graphs that they came from. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,7 +14,7 @@
 
 #include "base/rng.h"
 #include "exec/runner.h"
-#include "kernel/elementwise/chain.h"
+#include "kernel/elementwise/chain_loops.h"
 #include "op/op.h"
 #include "pass/pass.h"
 
@@ -243,28 +243,6 @@ static void silu_is_one_node(void **state)
     stint_graph_destroy(g);
 }
 
-/* Results that others read, other shapes, and more steps than a chain has. */
-static void chains_end_where_they_must(void **state)
-{
-    (void)state;
-    stint_graph *g = new_graph();
-    stint_shape xs = STINT_SHAPE(4, 6), column = STINT_SHAPE(4, 1);
-    const stint_value x = stint_input(g, "x", &xs), c = stint_input(g, "c", &column);
-    const stint_value shared = stint_exp(g, x);
-    fetch(g, stint_square(g, shared));
-    fetch(g, stint_sqrt(g, shared));
-    fetch(g, stint_mul(g, stint_tanh(g, x), c));
-    assert_int_equal(sti_pass_chain(g, NULL), STINT_OK);
-    assert_int_equal(nodes_of(g, "chain"), 0);
-    stint_value y = x;
-    for (int i = 0; i < 3 * STI_CHAIN_STEPS; i++)
-        y = stint_add_scalar(g, y, 0.25f);
-    fetch(g, y);
-    assert_int_equal(sti_pass_chain(g, NULL), STINT_OK);
-    assert_in_range(nodes_of(g, "chain"), 3, 6);
-    stint_graph_destroy(g);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -273,7 +251,6 @@ int main(void)
         cmocka_unit_test(other_maps_stay),
         cmocka_unit_test(chains_keep_bits),
         cmocka_unit_test(silu_is_one_node),
-        cmocka_unit_test(chains_end_where_they_must),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

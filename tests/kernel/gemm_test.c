@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "gemm_model.h"
+#include "kernel/elementwise/elementwise.h"
 
 enum { THREADS = 7 };
 
@@ -284,6 +285,55 @@ static void not_finite(void **state)
     }
 }
 
+/* A sine in the epilogue against one behind the product, on every path: in place, by
+ * blocks, through packed columns, through more than one chunk of k. */
+static void sine_one(const sti_gemm_shape *s, int threads)
+{
+    const int64_t count = s->m * s->n;
+    const sti_team team = {.threads = threads};
+    float *const a = malloc((size_t)(s->m * s->k) * sizeof(float));
+    float *const b = malloc((size_t)(s->k * s->n) * sizeof(float));
+    float *const want = malloc((size_t)count * sizeof(float));
+    float *const got = malloc((size_t)count * sizeof(float));
+    void *scratch = guarded_alloc(sti_gemm_scratch_bytes(s, threads));
+    for (int64_t i = 0; i < s->m * s->k; i++)
+        a[i] = (float)((i * 37 + 11) % 101 - 50) / 50;
+    for (int64_t i = 0; i < s->k * s->n; i++)
+        b[i] = (float)((i * 53 + 7) % 97 - 48) / 48;
+    const sti_epilogue plain = {.bias = b}, sine = {.bias = b, .sine = 3};
+    sti_gemm_f32(&team, s, a, b, &plain, want, scratch);
+    sti_unary_f32(&team, STI_UNARY_SCALE, count, 3, want, want);
+    sti_unary_f32(&team, STI_UNARY_SIN, count, 0, want, want);
+    sti_gemm_f32(&team, s, a, b, &sine, got, scratch);
+    assert_memory_equal(got, want, (size_t)count * sizeof(float));
+    guarded_free(scratch);
+    free(a);
+    free(b);
+    free(want);
+    free(got);
+}
+
+static void sines_in_epilogues(void **state)
+{
+    static const int64_t size[][3] = {{1, 1, 1},     {3, 5, 2},      {16, 256, 256},
+                                      {40, 64, 300}, {256, 130, 70}, {7, 33, 4097},
+                                      {90, 48, 9000}};
+    (void)state;
+    for (int isa = 0; isa < STI_ISA_COUNT; isa++)
+        for (size_t i = 0;
+             sti_isa_force((sti_isa)isa) && i < sizeof size / sizeof *size; i++)
+            for (int kind = 0; kind < 8; kind++) {
+                sti_gemm_shape s = case_of(size[i][0], size[i][1], size[i][2]).shape;
+                s.trans_a = kind & 1;
+                s.trans_b = kind & 2;
+                s.lda = s.trans_a ? s.m : s.k;
+                s.ldb = s.trans_b ? s.k : s.n;
+                s.ldc = s.n;
+                sine_one(&s, kind & 4 ? 3 : 1);
+            }
+    sti_isa_force((sti_isa)best);
+}
+
 static void run_empty(const sti_gemm_shape *s, int threads)
 {
     const float operand[1] = {1.0F};
@@ -319,9 +369,13 @@ static void empty(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(random_shapes),   cmocka_unit_test(chosen_shapes),
-        cmocka_unit_test(close_to_double), cmocka_unit_test(not_finite),
-        cmocka_unit_test(empty),           cmocka_unit_test(scratch_suffices),
+        cmocka_unit_test(random_shapes),
+        cmocka_unit_test(chosen_shapes),
+        cmocka_unit_test(close_to_double),
+        cmocka_unit_test(not_finite),
+        cmocka_unit_test(empty),
+        cmocka_unit_test(scratch_suffices),
+        cmocka_unit_test(sines_in_epilogues),
     };
     best = (int)sti_isa_now();
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -350,6 +350,8 @@ static bool is_covered_elsewhere(const sti_op *op)
            strncmp(op->name, "jet_", 4) == 0 ||
            /* tests/kernel/gemm_byte_test.c, tests/cli/finetune_memory_test.sh */
            strstr(op->name, "_bytes") != NULL || strstr(op->name, "_update") != NULL ||
+           /* tests/pass/chain_test.c; made when gradients are */
+           strcmp(op->name, "chain") == 0 ||
            /* tests/op/op_draw_points_test.c */
            strcmp(op->name, "draw_points") == 0 ||
            /* tests/op/op_frames_test.c */

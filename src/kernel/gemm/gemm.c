@@ -101,6 +101,8 @@ static void small_product(const sti_gemm_shape *s, const float *a, const float *
     t.bias = epilogue ? epilogue->bias : NULL;
     const unsigned mode = sti_float_mode_enter();
     sti_gemm_columns(kernels, &t, s->m, s->n, s->trans_a);
+    if (epilogue && epilogue->sine != 0)
+        sti_block_sine(epilogue->sine, s->m, s->n, c, s->ldc);
     sti_float_mode_leave(mode);
 }
 
@@ -115,6 +117,7 @@ static void blocked_product(const sti_team *team, const sti_gemm_plan *plan,
     if (epilogue) {
         job.bias = epilogue->bias;
         job.relu = epilogue->relu;
+        job.sine = epilogue->sine;
     }
     assert(plan->bias || !job.bias);
     sti_block_plan_run(team, &plan->blocks, &job, scratch);

@@ -37,11 +37,14 @@ typedef struct sti_gemm_shape {
 /* What happens to an output before it is stored: y = sum + bias[j], then ReLU as
  * 0 > y ? 0 : y (a NaN stays a NaN). relu_mask: bit i (least significant bit of a byte
  * first) of the flat output is set where the output is > 0; it takes (count + 7) / 8
- * bytes, spare bits of the last byte are 0, and ldc must equal n. */
+ * bytes, spare bits of the last byte are 0, and ldc must equal n. sine, where it is not
+ * 0, makes sin(sine y) of that while a block of outputs is in the cache; there is no
+ * mask then. */
 typedef struct sti_epilogue {
     const float *bias; /* [n], or NULL */
     bool relu;
     uint8_t *relu_mask; /* or NULL */
+    float sine;
 } sti_epilogue;
 
 /* `count` products of one shape; product i uses a + i * a_stride, and so on. A stride

@@ -46,6 +46,7 @@ struct sti_block_job {
     const float *bias; /* [n] a item, bias_item apart; or NULL */
     int64_t bias_item;
     bool relu;
+    float sine; /* not 0: outputs become sin(sine y), a block at a time; no store_c */
 };
 
 /* Multiply-adds from which on threads share a product: those of some 2.5 us of one
@@ -65,6 +66,10 @@ void sti_block_plan_run(const sti_team *team, const sti_block_plan *plan,
  * threads or fewer, and a run by a plan that is made on the spot. */
 size_t sti_block_scratch_bytes(const sti_block_job *job, int threads);
 void sti_block_run(const sti_team *team, const sti_block_job *job, void *scratch);
+
+/* y = sin(factor y) on rows of c that are ldc apart, as the element-wise kernels have
+ * scale and sin. */
+void sti_block_sine(float factor, int64_t rows, int64_t cols, float *c, int64_t ldc);
 
 /* One bit an element of the flat y [count]; pieces own whole bytes. */
 void sti_block_mask(const sti_team *team, const float *y, int64_t count, uint8_t *mask);

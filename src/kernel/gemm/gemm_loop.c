@@ -154,8 +154,11 @@ static void piece_chunks(sti_block_piece *s, float *c)
         block_join(s, s->partial + (size_t)(top - 2) * p->c_floats,
                    s->partial + (size_t)(top - 1) * p->c_floats);
     block_finish(s, s->partial);
-    if (!job->store_c)
-        block_copy(c, job->ldc, s->partial, ld, s->rows, s->cols);
+    if (job->store_c)
+        return;
+    block_copy(c, job->ldc, s->partial, ld, s->rows, s->cols);
+    if (job->sine != 0)
+        sti_block_sine(job->sine, s->rows, s->cols, c, job->ldc);
 }
 
 /* One block of C through all of k, summed up in scratch. */
@@ -193,6 +196,8 @@ static void piece_columns(sti_block_piece *s, int64_t m0, int64_t m1)
             sti_block_fetch_copied(s, &pass, m0, m1);
             piece_pass(s, &pass);
             pass.packed = p->b == STI_GEMM_B_KEPT;
+            if (pass.finish && job->sine != 0)
+                sti_block_sine(job->sine, s->rows, s->cols, pass.c, job->ldc);
         }
         pass.load = true;
         pass.k0 += pass.ks;
@@ -222,6 +227,8 @@ static void piece_in_place(const sti_block_piece *s, int64_t m1, int64_t n1)
         g.m = sti_gemm_min(STI_GEMM_IN_PLACE_ROWS, m1 - m0);
         sti_brgemm_offset_f32(&g, 1, a + m0 * (job->a_k_major ? 1 : job->lda), b, zero,
                               zero, c + m0 * job->ldc);
+        if (job->sine != 0)
+            sti_block_sine(job->sine, g.m, g.n, c + m0 * job->ldc, job->ldc);
     }
 }
 

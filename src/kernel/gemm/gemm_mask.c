@@ -1,4 +1,5 @@
-/* ReLU bits of a finished product. */
+/* What is done to outputs that are finished: their ReLU bits, or a sine of them. */
+#include "kernel/elementwise/elementwise_priv.h"
 #include "kernel/gemm/gemm_block.h"
 
 enum { MASK_PIECE = 1 << 16 }; /* elements */
@@ -25,4 +26,13 @@ void sti_block_mask(const sti_team *team, const float *y, int64_t count, uint8_t
     mask_job job = {
         .y = y, .mask = mask, .count = count, .kernels = sti_gemm_kernels_now()};
     sti_team_run(team, sti_gemm_ceil_div(count, MASK_PIECE), mask_piece, &job);
+}
+
+void sti_block_sine(float factor, int64_t rows, int64_t cols, float *c, int64_t ldc)
+{
+    const sti_elementwise_table *t = sti_elementwise_now();
+    for (int64_t r = 0; r < rows; r++) {
+        t->unary[STI_UNARY_SCALE](cols, factor, c + r * ldc, c + r * ldc);
+        t->unary[STI_UNARY_SIN](cols, 0, c + r * ldc, c + r * ldc);
+    }
 }
