@@ -45,6 +45,8 @@ static stint_status make_plan(sti_rank_krylov *k, bool upper, bool unit,
 {
     sti_comm *comm = k->d.comm;
     sti_rank_facts *f = k->d.facts;
+    const sti_stretch_reach low = {f->lower_first, f->lower_last};
+    const sti_stretch_reach up = {f->upper_first, f->upper_last};
     int32_t *level = upper ? NULL : f->level;
     int64_t levels = f->levels;
     stint_status st = STINT_OK;
@@ -66,6 +68,7 @@ static stint_status make_plan(sti_rank_krylov *k, bool upper, bool unit,
                                                    .level = level,
                                                    .levels = levels,
                                                    .count = upper ? f->upper : f->lower,
+                                                   .reach = upper ? up : low,
                                                    .rows = rows,
                                                    .rows_user = user},
                              out);

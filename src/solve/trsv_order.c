@@ -116,6 +116,48 @@ stint_status sti_trsv_cut(const sti_sparse_natural *t, int64_t tasks,
     return STINT_OK;
 }
 
+/* The stretch of a place in the order of substitution, and the first place of one. */
+static int64_t stretch_of(const sti_trsv_cutting *cut, int64_t place)
+{
+    return place / cut->period * cut->parts +
+           place % cut->period * cut->parts / cut->period;
+}
+
+static int64_t first_of(const sti_trsv_cutting *cut, int64_t stretch)
+{
+    const int64_t part = stretch % cut->parts;
+    return stretch / cut->parts * cut->period +
+           (part * cut->period + cut->parts - 1) / cut->parts;
+}
+
+int64_t sti_trsv_stretch_of(const sti_sparse_natural *t, const sti_trsv_cutting *cut,
+                            int64_t row)
+{
+    return stretch_of(cut, sti_trsv_row(t, row));
+}
+
+stint_status sti_trsv_stretches(const sti_sparse_natural *t,
+                                const sti_trsv_cutting *cut, const int32_t *by_level,
+                                sti_trsv_order *order)
+{
+    const int64_t tasks = t->n > 0 ? stretch_of(cut, t->n - 1) + 1 : 1;
+    sti_free(order->task);
+    order->tasks = tasks;
+    order->task = sti_alloc_array(tasks + 1, sizeof *order->task, "trsv.tasks");
+    if (!order->row)
+        order->row = sti_alloc_array(t->n, sizeof *order->row, "trsv.order");
+    if (!order->row || !order->task)
+        return STINT_E_MEMORY;
+    int32_t *next = order->task + 1; /* after the loop: the ends */
+    for (int64_t k = 0; k < tasks; k++)
+        next[k] = (int32_t)first_of(cut, k);
+    for (int64_t p = 0; p < t->n; p++) {
+        const int32_t i = by_level[p];
+        order->row[next[stretch_of(cut, sti_trsv_row(t, i))]++] = i;
+    }
+    return STINT_OK;
+}
+
 stint_status sti_trsv_whole(sti_trsv_order *order, int64_t n)
 {
     sti_free(order->task);
