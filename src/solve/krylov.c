@@ -38,7 +38,7 @@ typedef struct solver {
     double **out;
 } solver;
 
-/* Of two vectors of a column, by the threads that the column has. */
+/* A dot product of two vectors of a column, by the threads that the column has. */
 static double dot(const solver *s, int64_t at, const double *a, const double *b)
 {
     const int64_t n = s->d->n;

@@ -68,9 +68,20 @@ const sti_rank_trsv_info *sti_rank_trsv_info_of(const sti_rank_trsv *plan);
 stint_status sti_rank_trsv_solve(sti_rank_trsv *plan, int64_t columns, const void *b,
                                  void *x, bool spread);
 
+/* Where what a walk makes of rows lies: of a rank's rows [first, end), counted among
+ * its own; that of other ranks is a mirror where they share no memory. */
+typedef struct sti_rank_span {
+    void *bytes;
+    size_t n_bytes;
+} sti_rank_span;
+typedef sti_rank_span sti_rank_span_fn(const void *user, int rank, int64_t first,
+                                       int64_t end);
+
 /* Work on the own rows (natural numbers), each after all that it reads, which other
- * ranks may have done: for memory that ranks share alone (info->shares). Collective. */
-stint_status sti_rank_trsv_walk(sti_rank_trsv *plan, sti_trsv_row_fn *fn, void *arg);
+ * ranks may have done. To a rank elsewhere one message a task brings what it reads.
+ * fn NULL: nothing is done, and all of that is brought. Collective. */
+stint_status sti_rank_trsv_walk(sti_rank_trsv *plan, sti_trsv_row_fn *fn, void *arg,
+                                sti_rank_span_fn *span, const void *span_user);
 /* Rows asked for anew of `rows`, with the places that they had. Collective. */
 stint_status sti_rank_trsv_refill(sti_rank_trsv *plan, sti_rank_rows_fn *rows,
                                   void *rows_user);
