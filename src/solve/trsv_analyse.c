@@ -95,33 +95,55 @@ static void fall_back(sti_trsv_choice *c)
     plan->info.strategy = STI_TRSV_NATURAL;
 }
 
+/* Threads that lose to what one of them is told to take hinder each other, or have no
+ * CPU of their own: the order of one thread in their place, if it is better. */
+static stint_status try_one_thread(sti_trsv_choice *c, void *x)
+{
+    sti_trsv *plan = c->plan;
+    const double before = c->best_s;
+    if (plan->info.threads == 1 || c->level_s > c->pass_s || before < c->level_s)
+        return STINT_OK;
+    const stint_status st = sti_trsv_choose_level(c);
+    plan->info.threads = 1;
+    c->best_s = st == STINT_OK ? time_solve(plan, x) : before;
+    return st;
+}
+
+static void try_natural(sti_trsv_choice *c, void *x)
+{
+    sti_trsv as_it_lies = {.d = c->plan->d, .natural = c->plan->natural};
+    as_it_lies.info = (sti_trsv_info){.strategy = STI_TRSV_NATURAL, .threads = 1};
+    const double seconds = time_solve(&as_it_lies, x);
+    if (seconds < 0.97 * c->best_s) {
+        fall_back(c);
+        c->best_s = seconds;
+    }
+}
+
 /* Where many solves are planned and memory is not short, the plan is tried, and so are
  * rows as they lie: what a model has wrong of this matrix shows. The model's choice
  * stands unless it loses. No memory for the trial is no failure. */
-static void try_plan(sti_trsv_choice *c)
+static stint_status try_plan(sti_trsv_choice *c)
 {
     sti_trsv *plan = c->plan;
     const bool natural = plan->info.strategy == STI_TRSV_NATURAL;
+    stint_status st = STINT_OK;
     if (plan->d.room_bytes > 0 || c->solves < TRIAL_SOLVES || plan->natural.n == 0 ||
-        plan->d.strategy == STI_TRSV_PUSH)
-        return;
+        plan->info.strategy == STI_TRSV_PUSH)
+        return st;
     void *x =
         sti_alloc_array(plan->natural.n, sti_trsv_real_bytes(&plan->d), "trsv.trial");
     if (!x)
-        return;
+        return st;
     plan->info.threads = plan->order.tasks > 1 ? plan->d.threads : 1;
     c->best_s = time_solve(plan, x);
-    if (!natural && plan->d.strategy == STI_TRSV_AUTO && plan->d.columns == 1 &&
-        plan->info.strategy != STI_TRSV_PUSH) {
-        sti_trsv as_it_lies = {.d = plan->d, .natural = plan->natural};
-        as_it_lies.info = (sti_trsv_info){.strategy = STI_TRSV_NATURAL, .threads = 1};
-        const double seconds = time_solve(&as_it_lies, x);
-        if (seconds < 0.97 * c->best_s) {
-            fall_back(c);
-            c->best_s = seconds;
-        }
+    if (!natural && plan->d.strategy == STI_TRSV_AUTO && plan->d.columns == 1) {
+        st = try_one_thread(c, x);
+        if (st == STINT_OK)
+            try_natural(c, x);
     }
     sti_free(x);
+    return st;
 }
 
 stint_status sti_trsv_analyse(const sti_trsv_desc *desc, sti_trsv **plan_out)
@@ -141,14 +163,15 @@ stint_status sti_trsv_analyse(const sti_trsv_desc *desc, sti_trsv **plan_out)
                          .costs = costs,
                          .solves = desc->solves > 0 ? (double)desc->solves : 1e6};
     st = sti_trsv_choose(&c);
-    sti_trsv_choice_fini(&c);
     if (st == STINT_OK)
         st = alloc_vectors(plan);
+    if (st == STINT_OK)
+        st = try_plan(&c);
+    sti_trsv_choice_fini(&c);
     if (st != STINT_OK) {
         sti_trsv_destroy(plan);
         return st;
     }
-    try_plan(&c);
     finish(&c);
     plan->info.analysis_s = sti_seconds_since(start);
     *plan_out = plan;

@@ -17,9 +17,9 @@ enum { LEVEL_PASSES = 6, POOL_PASSES = 4, SUPERSTEP_PASSES = 40, PANEL_PASSES = 
 
 /* ---- orders ---- */
 
-/* Stretches so long are tried for one thread: near enough for caches, and with enough
- * to do at once. */
-static const int64_t serial_rows[] = {65536, 8192};
+/* Stretches so long are tried for one thread: short ones lie near, are copied fast, and
+ * long ones have more to do at once. */
+enum { SHORT_ROWS = 8192, LONG_ROWS = 65536 };
 
 static stint_status find_by_level(sti_trsv_choice *c)
 {
@@ -53,12 +53,12 @@ static stint_status try_serial(sti_trsv_choice *c, const sti_trsv_cutting *cut)
 static stint_status order_serial(sti_trsv_choice *c)
 {
     const int64_t n = c->plan->natural.n;
+    const int64_t longest = n < LONG_ROWS ? n : LONG_ROWS;
     stint_status st = find_by_level(c);
+    if (st == STINT_OK && n > SHORT_ROWS)
+        st = try_serial(c, &(sti_trsv_cutting){SHORT_ROWS, 1});
     if (st == STINT_OK)
-        st = try_serial(c, &(sti_trsv_cutting){n > 0 ? n : 1, 1});
-    for (size_t k = 0; k < sizeof serial_rows / sizeof *serial_rows; k++)
-        if (st == STINT_OK && serial_rows[k] < n)
-            st = try_serial(c, &(sti_trsv_cutting){serial_rows[k], 1});
+        st = try_serial(c, &(sti_trsv_cutting){longest > 0 ? longest : 1, 1});
     return st;
 }
 
@@ -70,7 +70,7 @@ static stint_status make_copy(sti_trsv *plan)
     return st == STINT_OK ? sti_trsv_make_steps(plan) : st;
 }
 
-static stint_status make_level(sti_trsv_choice *c)
+stint_status sti_trsv_choose_level(sti_trsv_choice *c)
 {
     sti_trsv *plan = c->plan;
     sti_trsv_drop_copy(plan);
@@ -252,7 +252,7 @@ static stint_status try_pool(sti_trsv_choice *c)
         return STINT_OK;
     stint_status st = make_pool(c);
     if (st == STINT_OK && c->best_s >= 0.85 * c->level_s)
-        st = make_level(c);
+        st = sti_trsv_choose_level(c);
     return st;
 }
 
@@ -267,7 +267,7 @@ static stint_status try_superstep(sti_trsv_choice *c)
     stint_status st = make_superstep(c);
     if (st != STINT_OK || c->best_s < 0.85 * before)
         return st;
-    return other == STI_TRSV_POOL ? make_pool(c) : make_level(c);
+    return other == STI_TRSV_POOL ? make_pool(c) : sti_trsv_choose_level(c);
 }
 
 static stint_status choose(sti_trsv_choice *c)
@@ -286,7 +286,7 @@ static stint_status choose(sti_trsv_choice *c)
     c->best_s = fmin(c->level_s, natural_s);
     st = try_pool(c);
     if (st == STINT_OK && !plan->steps && c->level_s < 0.97 * natural_s)
-        st = make_level(c);
+        st = sti_trsv_choose_level(c);
     if (st == STINT_OK)
         st = try_superstep(c);
     return st;
@@ -318,7 +318,7 @@ static stint_status make_asked(sti_trsv_choice *c)
     const stint_status st = order_serial(c);
     if (st != STINT_OK)
         return st;
-    return asked == STI_TRSV_LEVEL  ? make_level(c)
+    return asked == STI_TRSV_LEVEL  ? sti_trsv_choose_level(c)
            : asked == STI_TRSV_POOL ? make_pool(c)
                                     : make_superstep(c);
 }

@@ -18,6 +18,8 @@ typedef struct sti_trsv_choice {
 /* Fills plan->info.strategy, what the strategy wants, and best_s, as the description
  * asks; pass_s is there. Errors as sti_trsv_analyse. */
 stint_status sti_trsv_choose(sti_trsv_choice *choice);
+/* The level strategy in the place of another one, where by_level is there. */
+stint_status sti_trsv_choose_level(sti_trsv_choice *choice);
 void sti_trsv_choice_fini(sti_trsv_choice *choice);
 
 #endif

@@ -123,7 +123,7 @@ static int64_t stretch_of(const sti_trsv_cutting *cut, int64_t place)
            place % cut->period * cut->parts / cut->period;
 }
 
-static int64_t first_of(const sti_trsv_cutting *cut, int64_t stretch)
+int64_t sti_trsv_stretch_first(const sti_trsv_cutting *cut, int64_t stretch)
 {
     const int64_t part = stretch % cut->parts;
     return stretch / cut->parts * cut->period +
@@ -150,7 +150,7 @@ stint_status sti_trsv_stretches(const sti_sparse_natural *t,
         return STINT_E_MEMORY;
     int32_t *next = order->task + 1; /* after the loop: the ends */
     for (int64_t k = 0; k < tasks; k++)
-        next[k] = (int32_t)first_of(cut, k);
+        next[k] = (int32_t)sti_trsv_stretch_first(cut, k);
     for (int64_t p = 0; p < t->n; p++) {
         const int32_t i = by_level[p];
         order->row[next[stretch_of(cut, sti_trsv_row(t, i))]++] = i;

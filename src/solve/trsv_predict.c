@@ -8,8 +8,7 @@
 /* Rows are looked at in stretches spread over all of them, before each of which lines
  * that rows use get warm. The core has entries of so much work under way at once; a row
  * is as much as a few entries. */
-enum { STRETCH = 1024, STRETCHES = 12, WARM = 4096, WINDOW = 72, ROW_WORK = 6 };
-enum { RING = 256 };
+enum { STRETCH_MOST = 1024, STRETCHES = 8, WINDOW = 72, ROW_WORK = 6, RING = 256 };
 
 /* Lines of a vector that a core's own cache has, about: half a megabyte of one that is
  * shared with the matrix that passes by. */
@@ -162,12 +161,13 @@ static stint_status flow_init(flow *f)
 /* Seconds of all rows, from those of some stretches. */
 static double flow_rows(flow *f)
 {
-    const int64_t n = f->t->n;
-    const int64_t step = n / STRETCHES > STRETCH ? n / STRETCHES : STRETCH;
+    const int64_t n = f->t->n, share = n / (4 * STRETCHES) + 1;
+    const int64_t length = share < STRETCH_MOST ? share : STRETCH_MOST;
+    const int64_t step = n / STRETCHES + 1, warm = 2 * length;
     double seconds = 0, rows = 0;
     for (int64_t p = 0; p < n; p += step) {
-        const int64_t end = n - p < STRETCH ? n : p + STRETCH;
-        for (int64_t q = p > WARM ? p - WARM : 0; q < p; q++)
+        const int64_t end = n - p < length ? n : p + length;
+        for (int64_t q = p > warm ? p - warm : 0; q < p; q++)
             (void)lines_s(f, row_at(f, q));
         seconds += flow_stretch(f, p, end);
         rows += (double)(end - p);

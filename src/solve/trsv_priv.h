@@ -141,6 +141,8 @@ stint_status sti_trsv_stretches(const sti_sparse_natural *t,
                                 sti_trsv_order *order);
 int64_t sti_trsv_stretch_of(const sti_sparse_natural *t, const sti_trsv_cutting *cut,
                             int64_t row);
+/* The first place of a stretch in the order of substitution. */
+int64_t sti_trsv_stretch_first(const sti_trsv_cutting *cut, int64_t stretch);
 /* An order of its own, and tasks: one a core and superstep. */
 stint_status sti_trsv_supersteps(const sti_sparse_natural *t, int cores,
                                  double handoff_entries, sti_trsv_order *order);

@@ -28,14 +28,12 @@ static int64_t work_of(const sti_sparse_natural *t, int64_t i)
 
 /* When a column's task is done, as another rank or thread sees it. */
 static double seen_s(const simulation *s, const sti_trsv_cutting *cut, int64_t task,
-                     int32_t column, double rows)
+                     int64_t first, int32_t column, double rows)
 {
     const sti_stretch_workers *w = s->workers;
-    if (column < 0)
+    if (column < 0 || sti_trsv_row(s->t, column) >= first)
         return 0;
     const int64_t other = sti_trsv_stretch_of(s->t, cut, column);
-    if (other >= task)
-        return 0;
     if (!w->link || (task - other) % w->ranks == 0)
         return s->end_s[other] + w->handoff_s;
     /* Rows of a border, which are few of those that lie between. */
@@ -61,13 +59,13 @@ static double simulate(const simulation *s, const sti_trsv_cutting *cut)
     for (int64_t p = 0; p < t->n;) {
         const int64_t task = sti_trsv_stretch_of(t, cut, sti_trsv_row(t, p));
         double *worker = first_free(s, task), begin = *worker;
+        const int64_t next = sti_trsv_stretch_first(cut, task + 1), first = p;
         int64_t work = 0;
-        for (; p < t->n; p++) {
+        for (; p < t->n && p < next; p++) {
             const int64_t i = sti_trsv_row(t, p);
-            if (sti_trsv_stretch_of(t, cut, i) != task)
-                break;
-            begin = fmax(begin, seen_s(s, cut, task, s->reach.first[i], rows));
-            begin = fmax(begin, seen_s(s, cut, task, s->reach.last[i], rows));
+            const int32_t from = s->reach.first[i], to = s->reach.last[i];
+            begin = fmax(begin, seen_s(s, cut, task, first, from, rows));
+            begin = fmax(begin, seen_s(s, cut, task, first, to, rows));
             work += work_of(t, i);
         }
         *worker = s->end_s[task] = begin + (double)work * s->unit_s;
