@@ -166,10 +166,10 @@ static stint_status try_stretches(const simulation *s, sti_rank_cut *cut)
     double serial_s = 0, seconds = INFINITY;
     for (int64_t i = 0; i < t.n; i++)
         serial_s += row_s(s, (int32_t)i);
-    const stint_status st = sti_trsv_choose_stretches(&t, &p->d.reach, &workers,
-                                                      serial_s, &found, &seconds);
+    const stint_status st = sti_trsv_choose_stretches(
+        &t, s->level, &p->d.reach, &workers, serial_s, &found, &seconds);
     if (st == STINT_OK && seconds < cut->predicted_s &&
-        sti_trsv_stretch_of(&t, &found, t.upper ? 0 : t.n - 1) < STI_RANK_TASKS_MOST) {
+        sti_trsv_stretch_count(&found, t.n) < STI_RANK_TASKS_MOST) {
         cut->stretches = found;
         cut->as_they_lie = s->link != NULL;
         cut->predicted_s = seconds;

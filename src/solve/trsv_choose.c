@@ -56,9 +56,9 @@ static stint_status order_serial(sti_trsv_choice *c)
     const int64_t longest = n < LONG_ROWS ? n : LONG_ROWS;
     stint_status st = find_by_level(c);
     if (st == STINT_OK && n > SHORT_ROWS)
-        st = try_serial(c, &(sti_trsv_cutting){SHORT_ROWS, 1});
+        st = try_serial(c, &(sti_trsv_cutting){SHORT_ROWS, 1, 1});
     if (st == STINT_OK)
-        st = try_serial(c, &(sti_trsv_cutting){longest > 0 ? longest : 1, 1});
+        st = try_serial(c, &(sti_trsv_cutting){longest > 0 ? longest : 1, 1, 1});
     return st;
 }
 
@@ -104,7 +104,7 @@ static stint_status cut_levels(sti_trsv_choice *c)
     sti_trsv *plan = c->plan;
     const int64_t most = plan->natural.n > 0 ? plan->natural.n : 1;
     const int64_t tasks = tasks_for(plan);
-    const sti_trsv_cutting whole = {most, 1};
+    const sti_trsv_cutting whole = {most, 1, 1};
     stint_status st =
         sti_trsv_stretches(&plan->natural, &whole, c->by_level, &plan->order);
     if (st == STINT_OK)
@@ -129,8 +129,8 @@ static stint_status make_pool(sti_trsv_choice *c)
     stint_status st = STINT_OK;
     sti_trsv_drop_copy(plan);
     if (plan->d.tasks == 0)
-        st = sti_trsv_choose_stretches(&plan->natural, NULL, &workers, c->level_s, &cut,
-                                       &seconds);
+        st = sti_trsv_choose_stretches(&plan->natural, plan->order.level, NULL,
+                                       &workers, c->level_s, &cut, &seconds);
     if (st != STINT_OK)
         return st;
     if (seconds < ideal_s(c))

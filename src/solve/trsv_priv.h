@@ -126,11 +126,12 @@ stint_status sti_trsv_level_order(const sti_sparse_natural *t, sti_trsv_order *o
 /* The order cut into so many tasks of about equal work, at whole groups. */
 stint_status sti_trsv_cut(const sti_sparse_natural *t, int64_t tasks,
                           sti_trsv_order *order);
-/* Rows in the order of substitution cut at whole periods and into so many parts of
- * each: the rows of a grid's plane, say, so that a part reads the same part of the
- * plane before, and of other parts only what lies at its border. */
+/* Rows in the order of substitution cut into parts of periods: of a grid, say, whose
+ * lines or planes are the periods, so that a part reads the same part of the period
+ * before, and of other parts only what lies at its border. A task is the same part of
+ * so many periods that follow each other. */
 typedef struct sti_trsv_cutting {
-    int64_t period, parts; /* period >= parts >= 1 */
+    int64_t period, parts, lines; /* period >= parts >= 1, lines >= 1 */
 } sti_trsv_cutting;
 
 /* A task each part, the rows of each in the order of levels: by_level [n] is that of
@@ -141,8 +142,8 @@ stint_status sti_trsv_stretches(const sti_sparse_natural *t,
                                 sti_trsv_order *order);
 int64_t sti_trsv_stretch_of(const sti_sparse_natural *t, const sti_trsv_cutting *cut,
                             int64_t row);
-/* The first place of a stretch in the order of substitution. */
-int64_t sti_trsv_stretch_first(const sti_trsv_cutting *cut, int64_t stretch);
+/* Tasks of so many rows, some of which may be empty. */
+int64_t sti_trsv_stretch_count(const sti_trsv_cutting *cut, int64_t n);
 /* An order of its own, and tasks: one a core and superstep. */
 stint_status sti_trsv_supersteps(const sti_sparse_natural *t, int cores,
                                  double handoff_entries, sti_trsv_order *order);

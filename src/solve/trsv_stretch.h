@@ -18,11 +18,12 @@ typedef struct sti_stretch_workers {
     const sti_link_model *link; /* between ranks; NULL: memory is shared */
 } sti_stretch_workers;
 
-/* A cutting of a triangle that one thread solves in serial_s, and what workers take
- * with it. reach NULL: from the triangle itself. *seconds_out INFINITY: rows read what
- * lies too near for stretches. Only counts of `t` are read with `reach`.
- * STINT_E_MEMORY. */
+/* A cutting of a triangle, whose rows' levels are given, that one thread solves in
+ * serial_s, and what workers take with it. reach NULL: from the triangle itself.
+ * *seconds_out INFINITY: rows read what lies too near for stretches. Only counts of `t`
+ * are read with `reach`. STINT_E_MEMORY. */
 stint_status sti_trsv_choose_stretches(const sti_sparse_natural *t,
+                                       const int32_t *level,
                                        const sti_stretch_reach *reach,
                                        const sti_stretch_workers *workers,
                                        double serial_s, sti_trsv_cutting *cutting_out,

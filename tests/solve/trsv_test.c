@@ -240,7 +240,7 @@ static void random_systems_have_the_bits_of_the_serial_loop(void **state)
 
 /* ---- a larger one, many threads ---- */
 
-enum { WIDTH = 1200, LINES = 20, GRID = WIDTH * LINES };
+enum { WIDTH = 1200, LINES = 64, GRID = WIDTH * LINES };
 
 static int64_t grid_start[GRID + 1];
 static int32_t grid_column[3 * GRID];
@@ -299,11 +299,12 @@ static void threads_have_the_same_bits_again_and_again(void **state)
         }
 }
 
-/* Halves of a line each, dealt in turn: of two workers the second is one task late. */
+/* The same half of some lines each, dealt in turn: of two workers the second is one
+ * task late. */
 static void grids_are_cut_at_whole_lines(void **state)
 {
     const sti_csr grid = make_grid();
-    static int32_t count[GRID], by_level[GRID];
+    static int32_t count[GRID], by_level[GRID], level[GRID];
     const sti_sparse_natural t = {
         .n = GRID, .start = grid.start, .column = grid.column, .count = count};
     const sti_stretch_workers two = {1, 2, 0, NULL};
@@ -314,19 +315,22 @@ static void grids_are_cut_at_whole_lines(void **state)
     for (int64_t i = 0; i < GRID; i++) {
         count[i] = (int32_t)(grid_start[i + 1] - grid_start[i]) - 1;
         by_level[i] = (int32_t)i;
+        level[i] = (int32_t)(i / WIDTH + i % WIDTH);
     }
-    assert_int_equal(sti_trsv_choose_stretches(&t, NULL, &two, 1, &cut, &seconds),
-                     STINT_OK);
+    assert_int_equal(
+        sti_trsv_choose_stretches(&t, level, NULL, &two, 1, &cut, &seconds), STINT_OK);
     assert_int_equal(cut.period, WIDTH);
     assert_int_equal(cut.parts, 2);
-    assert_true(fabs(seconds - (0.5 + 0.5 / LINES)) < 0.01);
+    assert_int_equal(cut.lines, 16);
+    assert_true(fabs(seconds - (0.5 + 0.5 * 16 / LINES)) < 0.01);
     assert_int_equal(sti_trsv_stretches(&t, &cut, by_level, &order), STINT_OK);
-    assert_int_equal(order.tasks, 2 * LINES);
-    for (int64_t k = 0; k < order.tasks; k++) {
-        assert_int_equal(order.task[k], k * (WIDTH / 2));
-        for (int32_t p = order.task[k]; p < order.task[k + 1]; p++)
-            assert_int_equal(order.row[p], p);
-    }
+    assert_int_equal(order.tasks, 2 * ((LINES + 15) / 16));
+    for (int64_t k = 0; k < order.tasks; k++)
+        for (int32_t p = order.task[k]; p < order.task[k + 1]; p++) {
+            assert_int_equal(order.row[p] / WIDTH / 16, k / 2);
+            assert_int_equal(order.row[p] % WIDTH / (WIDTH / 2), k % 2);
+        }
+    assert_int_equal(order.task[order.tasks], GRID);
     sti_trsv_order_fini(&order);
 }
 
