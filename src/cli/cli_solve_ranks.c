@@ -16,6 +16,8 @@ typedef struct ranked {
     sti_solve_task *t;
     sti_comm *comm;
     int rank, size;
+    int64_t done;          /* solves */
+    sti_comm_counts apart; /* sent between solves */
     sti_market_stream stream;
     sti_entry_source source;
     sti_rank_system *system;
@@ -114,6 +116,18 @@ static int compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+/* All begin a solve together, so that none is ahead by one that others are at. What it
+ * takes to meet is no part of the solve. */
+static stint_status meet(ranked *r)
+{
+    const sti_comm_counts before = sti_comm_count(r->comm);
+    const stint_status st = sti_comm_barrier(r->comm);
+    const sti_comm_counts now = sti_comm_count(r->comm);
+    r->apart.messages_sent += now.messages_sent - before.messages_sent;
+    r->apart.bytes_sent += now.bytes_sent - before.bytes_sent;
+    return st;
+}
+
 /* A rank that is asked to stop takes the others with it. */
 static stint_status run_solves(ranked *r)
 {
@@ -127,23 +141,37 @@ static stint_status run_solves(ranked *r)
                 sti_fail(stop, "stopped after %" PRId64 " solves", done);
             return sti_comm_give_up(r->comm, st);
         }
+        const stint_status met = meet(r);
+        if (met != STINT_OK)
+            return met;
         const int64_t start = sti_clock_ns();
         t->solved = sti_rank_system_solve(r->system, t->columns, sti_solve_side(t),
                                           sti_solve_answer(t), &t->iterations);
         t->seconds[done++] = sti_seconds_since(start);
     }
-    qsort(t->seconds, (size_t)done, sizeof *t->seconds, compare);
-    t->solve_s = t->seconds[done / 2];
+    r->done = done;
     return t->solved == STINT_E_FAILED ? STINT_OK : t->solved;
 }
 
-/* A rank may begin the next solve while others are at the last one: the slowest says
- * what one takes. */
+enum { AT_ONCE = 16 }; /* numbers that a maximum takes */
+
+/* The slowest rank says what a solve takes; the median of all solves. */
 static stint_status find_slowest(ranked *r)
 {
-    int64_t ns = (int64_t)(r->t->solve_s * 1e9);
-    const stint_status st = sti_comm_max(r->comm, &ns, 1);
-    r->t->solve_s = (double)ns * 1e-9;
+    double *seconds = r->t->seconds;
+    int64_t *ns = sti_alloc_array(r->done, sizeof *ns, "solve.times");
+    stint_status st = sti_comm_agree(r->comm, ns ? STINT_OK : STINT_E_MEMORY);
+    for (int64_t k = 0; st == STINT_OK && k < r->done; k++)
+        ns[k] = (int64_t)(seconds[k] * 1e9);
+    for (int64_t k = 0; st == STINT_OK && k < r->done; k += AT_ONCE)
+        st = sti_comm_max(r->comm, ns + k,
+                          (int)(r->done - k < AT_ONCE ? r->done - k : AT_ONCE));
+    for (int64_t k = 0; st == STINT_OK && k < r->done; k++)
+        seconds[k] = (double)ns[k] * 1e-9;
+    if (st == STINT_OK)
+        qsort(seconds, (size_t)r->done, sizeof *seconds, compare);
+    r->t->solve_s = r->done > 0 ? seconds[r->done / 2] : 0;
+    sti_free(ns);
     return st;
 }
 
@@ -151,8 +179,9 @@ static stint_status find_slowest(ranked *r)
 static stint_status count_messages(ranked *r, sti_comm_counts before)
 {
     const sti_comm_counts now = sti_comm_count(r->comm);
-    const int64_t own[2] = {now.messages_sent - before.messages_sent,
-                            now.bytes_sent - before.bytes_sent};
+    const int64_t own[2] = {now.messages_sent - before.messages_sent -
+                                r->apart.messages_sent,
+                            now.bytes_sent - before.bytes_sent - r->apart.bytes_sent};
     int64_t sum[2] = {0};
     int64_t *all = sti_alloc_array(r->size, sizeof own, "solve.counts");
     stint_status st = sti_comm_agree(r->comm, all ? STINT_OK : STINT_E_MEMORY);

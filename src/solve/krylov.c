@@ -7,9 +7,7 @@
 #include "base/fail.h"
 #include "base/memory.h"
 #include "base/units.h"
-#include "kernel/gram/gram.h"
-
-#define PART 4096 /* of a vector summed in one go */
+#include "solve/vectors.h"
 
 /* Begun again so often without the true residual at half of what it was: rounding is
  * all that is left. */
@@ -32,6 +30,7 @@ typedef struct solver {
     const double *b;
     double *x, *r, *p, *q; /* [columns, n] */
     double *z;             /* [columns, n] of M^-1 r; without M it is r */
+    double *parts;         /* [columns, sti_vector_parts(n)] */
     column *columns;
     int64_t *active; /* columns at work */
     int64_t active_count;
@@ -39,15 +38,26 @@ typedef struct solver {
     double **out;
 } solver;
 
-static double dot(int64_t n, const double *a, const double *b)
+/* A dot product of two vectors of a column, by the threads that the column has. */
+static double dot(const solver *s, int64_t at, const double *a, const double *b)
 {
-    double sum = 0;
-    for (int64_t i = 0; i < n; i += PART)
-        sum += sti_gram_dot(n - i < PART ? n - i : PART, a + i, b + i);
-    return sum;
+    const int64_t n = s->d->n;
+    return sti_vector_dot(s->team, n, a, b, s->parts + at * sti_vector_parts(n));
 }
 
 /* ---- pieces: a column each ---- */
+
+/* Where there are fewer columns than threads, the threads work on stretches of one
+ * column after the other; else each has columns, within which loops are serial. */
+static void run_columns(solver *s, int64_t count, sti_piece_fn *piece)
+{
+    if (count >= s->team->threads) {
+        sti_team_run(s->team, count, piece, s);
+        return;
+    }
+    for (int64_t k = 0; k < count; k++)
+        piece(s, k, 0);
+}
 
 /* After a true residual: where the one carried along is to be believed. */
 static void set_claim(const solver *s, column *c)
@@ -57,10 +67,11 @@ static void set_claim(const solver *s, column *c)
 
 /* x, of which q is A x, times what makes (x - A^-1 b).A (x - A^-1 b) least; r = b - A x
  * of that. */
-static void take_start(int64_t n, const double *b, const double *q, double *x,
-                       double *r)
+static void take_start(const solver *s, int64_t at, const double *b, const double *q,
+                       double *x, double *r)
 {
-    const double curve = dot(n, x, q), factor = dot(n, x, b) / curve;
+    const int64_t n = s->d->n;
+    const double curve = dot(s, at, x, q), factor = dot(s, at, x, b) / curve;
     const double by = curve > 0 && isfinite(factor) ? factor : 0;
     for (int64_t i = 0; i < n; i++) {
         x[i] *= by;
@@ -76,18 +87,18 @@ static void begin_piece(void *arg, int64_t piece, int worker)
     const double *b = s->b + piece * n;
     double *x = s->x + piece * n, *r = s->r + piece * n;
     (void)worker;
-    c->norm_b = sqrt(dot(n, b, b));
+    c->norm_b = sqrt(dot(s, piece, b, b));
     c->bound = s->d->tolerance * c->norm_b;
     c->last_true = INFINITY;
     c->done = c->norm_b == 0;
     c->begins = true;
     if (s->d->warm && !c->done) {
-        take_start(n, b, s->q + piece * n, x, r);
+        take_start(s, piece, b, s->q + piece * n, x, r);
     } else {
         memset(x, 0, sizeof(double) * (size_t)n);
         memcpy(r, b, sizeof(double) * (size_t)n);
     }
-    c->rr = dot(n, r, r);
+    c->rr = dot(s, piece, r, r);
     set_claim(s, c);
     c->claims = !c->done && sqrt(c->rr) <= c->bound;
 }
@@ -100,38 +111,32 @@ static void step_piece(void *arg, int64_t piece, int worker)
     double *x = s->x + at * n, *r = s->r + at * n;
     const double *q = s->q + at * n, *p = s->p + at * n;
     (void)worker;
-    const double curve = dot(n, p, q);
+    const double curve = dot(s, at, p, q);
     if (!(curve > 0) || !isfinite(curve)) {
         c->broken = true;
         return;
     }
     const double alpha = c->rz / curve;
-    sti_gram_axpy(n, alpha, p, x);
-    sti_gram_axpy(n, -alpha, q, r);
-    c->rr = dot(n, r, r);
+    sti_vector_combine(s->team, n, alpha, p, 1, x);
+    sti_vector_combine(s->team, n, -alpha, q, 1, r);
+    c->rr = dot(s, at, r, r);
     c->claims = sqrt(c->rr) <= c->claim;
 }
 
-/* The next direction: z, and so much of the last one. A z of its own is used up. */
+/* The next direction: z, and so much of the last one. */
 static void turn_piece(void *arg, int64_t piece, int worker)
 {
     solver *s = arg;
     const int64_t at = s->active[piece], n = s->d->n;
     column *c = &s->columns[at];
     double *p = s->p + at * n;
-    double *z = s->z + at * n;
+    const double *z = s->z + at * n;
     (void)worker;
-    const double rz = s->z == s->r ? c->rr : dot(n, s->r + at * n, z);
-    if (c->begins) {
+    const double rz = s->z == s->r ? c->rr : dot(s, at, s->r + at * n, z);
+    if (c->begins)
         memcpy(p, z, sizeof(double) * (size_t)n);
-    } else if (s->z != s->r) {
-        sti_gram_axpy(n, rz / c->rz, p, z);
-        memcpy(p, z, sizeof(double) * (size_t)n);
-    } else {
-        const double beta = rz / c->rz;
-        for (int64_t i = 0; i < n; i++)
-            p[i] = fma(beta, p[i], z[i]);
-    }
+    else
+        sti_vector_extend(s->team, n, z, rz / c->rz, p);
     c->rz = rz;
     c->begins = false;
     c->broken = c->broken || !(rz > 0);
@@ -145,9 +150,8 @@ static void check_piece(void *arg, int64_t piece, int worker)
     column *c = &s->columns[at];
     double *r = s->r + at * n;
     (void)worker;
-    for (int64_t i = 0; i < n; i++)
-        r[i] = s->b[at * n + i] - s->q[at * n + i];
-    c->rr = dot(n, r, r);
+    sti_vector_subtract(s->team, n, s->b + at * n, s->q + at * n, r);
+    c->rr = dot(s, at, r, r);
     c->claims = false;
     c->done = sqrt(c->rr) <= c->bound;
     if (c->rr > 0.25 * c->last_true)
@@ -203,7 +207,7 @@ static stint_status turn(solver *s)
     if (s->d->precondition)
         st = s->d->precondition(s->d->precondition_arg, s->active_count, s->in, s->out);
     if (st == STINT_OK)
-        sti_team_run(s->team, s->active_count, turn_piece, s);
+        run_columns(s, s->active_count, turn_piece);
     return st;
 }
 
@@ -225,7 +229,7 @@ static stint_status check(solver *s, bool (*wanted)(const column *))
     const stint_status st =
         multiply(s, s->d->exact ? s->d->exact : s->d->product, s->x);
     if (st == STINT_OK)
-        sti_team_run(s->team, s->active_count, check_piece, s);
+        run_columns(s, s->active_count, check_piece);
     return st;
 }
 
@@ -295,7 +299,7 @@ static stint_status begin(solver *s)
         st = multiply(s, s->d->product, s->x);
     }
     if (st == STINT_OK)
-        sti_team_run(s->team, s->d->columns, begin_piece, s);
+        run_columns(s, s->d->columns, begin_piece);
     return st;
 }
 
@@ -317,7 +321,7 @@ static stint_status iterate(solver *s, sti_krylov_result *result)
         if ((st = turn(s)) != STINT_OK ||
             (st = multiply(s, s->d->product, s->p)) != STINT_OK)
             return st;
-        sti_team_run(s->team, s->active_count, step_piece, s);
+        run_columns(s, s->active_count, step_piece);
         if (s->d->progress)
             s->d->progress(s->d->progress_user, iteration + 1, largest(s));
     }
@@ -329,6 +333,7 @@ size_t sti_krylov_bytes(int64_t n, int64_t columns, bool preconditioned)
 {
     const size_t vectors = preconditioned ? 4 : 3;
     return (size_t)columns * (vectors * (size_t)n * sizeof(double) + sizeof(column) +
+                              (size_t)sti_vector_parts(n) * sizeof(double) +
                               sizeof(int64_t) + 2 * sizeof(void *));
 }
 
@@ -342,19 +347,22 @@ stint_status sti_krylov_solve(const sti_team *team, const sti_krylov_desc *desc,
     s.q = sti_alloc_array(values, sizeof *s.q, "krylov.product");
     s.z = desc->precondition ? sti_alloc_array(values, sizeof *s.z, "krylov.turned")
                              : s.r;
+    s.parts = sti_alloc_array(desc->columns * sti_vector_parts(desc->n),
+                              sizeof *s.parts, "krylov.parts");
     s.columns = sti_alloc_array(desc->columns, sizeof *s.columns, "krylov.columns");
     s.active = sti_alloc_array(desc->columns, sizeof *s.active, "krylov.active");
     s.in = sti_alloc_array(desc->columns, sizeof *s.in, "krylov.in");
     s.out = sti_alloc_array(desc->columns, sizeof *s.out, "krylov.out");
     *result_out = (sti_krylov_result){0};
     stint_status st = STINT_E_MEMORY;
-    if (s.r && s.p && s.q && s.z && s.columns && s.active && s.in && s.out)
+    if (s.r && s.p && s.q && s.z && s.parts && s.columns && s.active && s.in && s.out)
         st = iterate(&s, result_out);
     if (s.z != s.r)
         sti_free(s.z);
     sti_free(s.r);
     sti_free(s.p);
     sti_free(s.q);
+    sti_free(s.parts);
     sti_free(s.columns);
     sti_free(s.active);
     sti_free(s.in);

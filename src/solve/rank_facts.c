@@ -46,6 +46,15 @@ static void raise(looking *s, int32_t row, int32_t column)
         level[row] = level[column] + 1;
 }
 
+static void reach(int32_t column, bool lower, int32_t *first, int32_t *last)
+{
+    int32_t *least = lower ? first : last, *most = lower ? last : first;
+    if (*least < 0 || column < *least)
+        *least = column;
+    if (column > *most)
+        *most = column;
+}
+
 static void look_at(looking *s, int32_t i, int32_t j, double value)
 {
     sti_rank_facts *f = s->f;
@@ -61,9 +70,11 @@ static void look_at(looking *s, int32_t i, int32_t j, double value)
         s->right += hash(j, i, value);
     if (column < row) {
         f->lower[row]++;
+        reach(column, true, &f->lower_first[row], &f->lower_last[row]);
         raise(s, row, column);
     } else {
         f->upper[row]++;
+        reach(column, false, &f->upper_first[row], &f->upper_last[row]);
     }
 }
 
@@ -83,10 +94,18 @@ static stint_status alloc_facts(sti_rank_facts *f)
     f->upper = sti_alloc_array(f->n, sizeof *f->upper, "ranks.counts");
     f->level = sti_alloc_array(f->n, sizeof *f->level, "ranks.levels");
     f->diagonal = sti_alloc_array(f->n, sizeof *f->diagonal, "ranks.diagonal");
-    if (!f->lower || !f->on || !f->upper || !f->level || !f->diagonal)
+    f->lower_first = sti_alloc_array(f->n, sizeof *f->lower_first, "ranks.reach");
+    f->lower_last = sti_alloc_array(f->n, sizeof *f->lower_last, "ranks.reach");
+    f->upper_first = sti_alloc_array(f->n, sizeof *f->upper_first, "ranks.reach");
+    f->upper_last = sti_alloc_array(f->n, sizeof *f->upper_last, "ranks.reach");
+    if (!f->lower || !f->on || !f->upper || !f->level || !f->diagonal ||
+        !f->lower_first || !f->lower_last || !f->upper_first || !f->upper_last)
         return STINT_E_MEMORY;
-    for (int64_t i = 0; i < f->n; i++)
+    for (int64_t i = 0; i < f->n; i++) {
         f->diagonal[i] = NAN;
+        f->lower_first[i] = f->lower_last[i] = -1;
+        f->upper_first[i] = f->upper_last[i] = -1;
+    }
     return STINT_OK;
 }
 
@@ -138,6 +157,10 @@ void sti_rank_facts_fini(sti_rank_facts *facts)
     sti_free(facts->upper);
     sti_free(facts->level);
     sti_free(facts->diagonal);
+    sti_free(facts->lower_first);
+    sti_free(facts->lower_last);
+    sti_free(facts->upper_first);
+    sti_free(facts->upper_last);
     *facts = (sti_rank_facts){0};
 }
 

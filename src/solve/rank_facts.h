@@ -15,6 +15,9 @@ typedef struct sti_rank_facts {
     bool transpose;
     int32_t *lower, *on, *upper; /* left of the diagonal, on it, right of it */
     double *diagonal;            /* NaN: no entry is there */
+    /* First and last columns of a row's triangle in the order of substitution, from the
+     * left in the lower one and from the right in the upper one; -1: none. */
+    int32_t *lower_first, *lower_last, *upper_first, *upper_last;
     /* Levels of the lower triangle, if entries came in an order that tells them. */
     int32_t *level;
     int64_t levels;

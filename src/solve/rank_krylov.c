@@ -45,6 +45,8 @@ static stint_status make_plan(sti_rank_krylov *k, bool upper, bool unit,
 {
     sti_comm *comm = k->d.comm;
     sti_rank_facts *f = k->d.facts;
+    const sti_stretch_reach low = {f->lower_first, f->lower_last};
+    const sti_stretch_reach up = {f->upper_first, f->upper_last};
     int32_t *level = upper ? NULL : f->level;
     int64_t levels = f->levels;
     stint_status st = STINT_OK;
@@ -66,6 +68,7 @@ static stint_status make_plan(sti_rank_krylov *k, bool upper, bool unit,
                                                    .level = level,
                                                    .levels = levels,
                                                    .count = upper ? f->upper : f->lower,
+                                                   .reach = upper ? up : low,
                                                    .rows = rows,
                                                    .rows_user = user},
                              out);
@@ -75,16 +78,6 @@ out:
     return st;
 }
 
-static stint_status check_shares(const sti_rank_krylov *k)
-{
-    if (sti_rank_trsv_info_of(k->forward)->shares)
-        return STINT_OK;
-    return sti_fail(STINT_E_UNSUPPORTED,
-                    "%s: a factor's rows lie in memory that all ranks share, which "
-                    "these do not; --precond gs, jacobi or none do without",
-                    sti_precond_names[k->d.info->precond]);
-}
-
 static stint_status make_factor(sti_rank_krylov *k)
 {
     const bool ilu0 = k->d.info->precond == STI_PRECOND_ILU0;
@@ -92,10 +85,15 @@ static stint_status make_factor(sti_rank_krylov *k)
     sti_rank_factor *factor = NULL;
     stint_status st;
     STI_TRY(make_plan(k, false, ilu0, load_part, k, &k->forward));
-    STI_TRY(check_shares(k));
     const int64_t begun = sti_clock_ns();
-    STI_TRY(sti_rank_factor_create(k->d.comm, k->d.source, k->d.facts, ilu0, k->forward,
-                                   name, &k->info.shift, &factor));
+    STI_TRY(sti_rank_factor_create(&(sti_rank_factor_desc){.comm = k->d.comm,
+                                                           .source = k->d.source,
+                                                           .facts = k->d.facts,
+                                                           .ilu0 = ilu0,
+                                                           .share = k->d.share,
+                                                           .plan = k->forward,
+                                                           .name = name},
+                                   &k->info.shift, &factor));
     k->info.factor_s = sti_seconds_since(begun);
     STI_TRY(sti_rank_trsv_refill(k->forward, sti_rank_factor_lower, factor));
     STI_TRY(make_plan(k, true, false, sti_rank_factor_upper, factor, &k->backward));

@@ -29,8 +29,8 @@ typedef struct sti_rank_krylov_info {
     bool shares;
 } sti_rank_krylov_info;
 
-/* Collective, as all of these. STINT_E_UNSUPPORTED: factors between ranks that share no
- * memory; STINT_E_FAILED, STINT_E_INPUT, STINT_E_MEMORY as sti_preconditioner_init. */
+/* Collective, as all of these. STINT_E_FAILED, STINT_E_INPUT, STINT_E_MEMORY as
+ * sti_preconditioner_init. */
 stint_status sti_rank_krylov_create(const sti_rank_krylov_desc *desc,
                                     sti_rank_krylov **krylov_out);
 void sti_rank_krylov_destroy(sti_rank_krylov *krylov); /* NULL is fine */

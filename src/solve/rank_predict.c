@@ -1,5 +1,6 @@
-/* How many tasks a rank has: a solve is simulated for some numbers, and the fastest is
- * taken. Only the rows of each level are known here, not who reads whom, so a row of a
+/* How rows are cut: a solve is simulated for some numbers of tasks in the order of
+ * levels, and for stretches of rows as they lie (trsv_stretch.h), and the fastest is
+ * taken. Of levels only their rows are known here, not who reads whom, so a row of a
  * level waits for all rows of the level before it, on other ranks for as long as a link
  * takes beside. */
 #include <math.h>
@@ -152,9 +153,32 @@ static stint_status search(simulation *s, sti_rank_trsv *p, int64_t *tasks_out,
     return STINT_OK;
 }
 
+/* Stretches, if they take less than tasks in the order of levels do. Of those that lie
+ * elsewhere only rows at a border are sent, if rows stay as they lie. */
+static stint_status try_stretches(const simulation *s, sti_rank_cut *cut)
+{
+    const sti_rank_trsv *p = s->p;
+    const sti_sparse_natural t = {
+        .n = p->d.n, .count = p->d.count, .upper = p->d.upper};
+    const sti_stretch_workers workers = {p->size, p->d.threads, s->costs->handoff_s,
+                                         s->link};
+    sti_trsv_cutting found;
+    double serial_s = 0, seconds = INFINITY;
+    for (int64_t i = 0; i < t.n; i++)
+        serial_s += row_s(s, (int32_t)i);
+    const stint_status st = sti_trsv_choose_stretches(
+        &t, s->level, &p->d.reach, &workers, serial_s, &found, &seconds);
+    if (st == STINT_OK && seconds < cut->predicted_s &&
+        sti_trsv_stretch_count(&found, t.n) < STI_RANK_TASKS_MOST) {
+        cut->stretches = found;
+        cut->as_they_lie = s->link != NULL;
+        cut->predicted_s = seconds;
+    }
+    return st;
+}
+
 static stint_status decide(sti_rank_trsv *p, const int32_t *level,
-                           const sti_link_model *link, int64_t *tasks_out,
-                           double *predicted_out)
+                           const sti_link_model *link, sti_rank_cut *cut)
 {
     simulation s = {
         .p = p, .level = level, .costs = sti_trsv_costs_host(false), .link = link};
@@ -164,9 +188,11 @@ static stint_status decide(sti_rank_trsv *p, const int32_t *level,
     s.far_s = s.near_s + RING * p->size;
     if (s.free_s && s.near_s) {
         const int64_t asked = p->d.tasks;
-        *tasks_out = asked < most_tasks(p) ? asked : most_tasks(p);
-        st = asked > 0 ? try_tasks(&s, p, *tasks_out, predicted_out)
-                       : search(&s, p, tasks_out, predicted_out);
+        cut->tasks = asked < most_tasks(p) ? asked : most_tasks(p);
+        st = asked > 0 ? try_tasks(&s, p, cut->tasks, &cut->predicted_s)
+                       : search(&s, p, &cut->tasks, &cut->predicted_s);
+        if (st == STINT_OK && asked == 0 && p->d.reach.first)
+            st = try_stretches(&s, cut);
     }
     sti_free(s.free_s);
     sti_free(s.near_s);
@@ -193,23 +219,18 @@ static stint_status measure(const sti_rank_trsv *p, sti_arena *arena,
     return st;
 }
 
-stint_status sti_rank_choose_tasks(sti_rank_trsv *plan, const int32_t *level,
-                                   int64_t *tasks_out, double *predicted_out)
+stint_status sti_rank_choose_cut(sti_rank_trsv *plan, const int32_t *level,
+                                 sti_rank_cut *cut_out)
 {
-    struct {
-        int64_t tasks;
-        double seconds;
-    } chosen = {1, 0};
     const sti_link_model *link = NULL;
+    *cut_out = (sti_rank_cut){.tasks = 1};
     sti_arena *arena = sti_arena_create("ranks.links");
     stint_status st = arena ? measure(plan, arena, &link) : STINT_E_MEMORY;
     if (st == STINT_OK && plan->rank == 0)
-        st = decide(plan, level, link, &chosen.tasks, &chosen.seconds);
+        st = decide(plan, level, link, cut_out);
     st = sti_comm_agree(plan->d.comm, st);
     if (st == STINT_OK)
-        st = sti_comm_broadcast(plan->d.comm, 0, &chosen, sizeof chosen);
-    *tasks_out = chosen.tasks;
-    *predicted_out = chosen.seconds;
+        st = sti_comm_broadcast(plan->d.comm, 0, cut_out, sizeof *cut_out);
     sti_arena_destroy(arena);
     return st;
 }

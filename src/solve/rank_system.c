@@ -121,29 +121,32 @@ out:
 static stint_status make_trsv(sti_rank_system *s)
 {
     const sti_system_desc *d = &s->d.d;
+    const bool upper = s->part == STI_PART_UPPER;
+    const sti_stretch_reach low = {s->facts.lower_first, s->facts.lower_last};
+    const sti_stretch_reach up = {s->facts.upper_first, s->facts.upper_last};
     int32_t *level = NULL;
     int64_t levels = 0;
     stint_status st = find_levels(s, &level, &levels);
     if (st != STINT_OK)
         return st;
-    st = sti_rank_trsv_create(&(sti_rank_trsv_desc){.comm = s->d.comm,
-                                                    .n = s->facts.n,
-                                                    .upper = s->part == STI_PART_UPPER,
-                                                    .unit = d->unit,
-                                                    .single = d->single,
-                                                    .keep = true,
-                                                    .share = s->d.share,
-                                                    .threads = d->threads,
-                                                    .tasks = d->tasks,
-                                                    .columns = d->columns,
-                                                    .level = level,
-                                                    .levels = levels,
-                                                    .count = s->part == STI_PART_UPPER
-                                                                 ? s->facts.upper
-                                                                 : s->facts.lower,
-                                                    .rows = load_rows,
-                                                    .rows_user = s},
-                              &s->trsv);
+    st = sti_rank_trsv_create(
+        &(sti_rank_trsv_desc){.comm = s->d.comm,
+                              .n = s->facts.n,
+                              .upper = upper,
+                              .unit = d->unit,
+                              .single = d->single,
+                              .keep = true,
+                              .share = s->d.share,
+                              .threads = d->threads,
+                              .tasks = d->tasks,
+                              .columns = d->columns,
+                              .level = level,
+                              .levels = levels,
+                              .count = upper ? s->facts.upper : s->facts.lower,
+                              .reach = upper ? up : low,
+                              .rows = load_rows,
+                              .rows_user = s},
+        &s->trsv);
     sti_free(level);
     return st;
 }
@@ -266,7 +269,7 @@ void sti_rank_system_account(const sti_rank_system *system, sti_account *account
     const sti_rank_system *s = system;
     const size_t n = (size_t)s->facts.n;
     const sti_precond precond = s->info.system.precond;
-    sti_account_add(account, "rows", "counts, levels and places of all", n * 56);
+    sti_account_add(account, "rows", "counts, levels and places of all", n * 72);
     if (s->info.system.method == STI_METHOD_TRSV) {
         sti_account_add(account, "matrix", "this rank's rows, plan and windows",
                         plan_bytes(s, s->part, true));

@@ -29,8 +29,7 @@ typedef struct sti_rank_system_info {
 typedef struct sti_rank_system sti_rank_system;
 
 /* Look at the matrix and choose; then make plans and factors. Collective, as everything
- * below. STINT_E_UNSUPPORTED: an order, or factors between ranks that share no memory;
- * else as sti_system_create. */
+ * below. STINT_E_UNSUPPORTED: an order; else as sti_system_create. */
 stint_status sti_rank_system_create(const sti_rank_system_desc *desc,
                                     sti_rank_system **system_out);
 stint_status sti_rank_system_prepare(sti_rank_system *system);

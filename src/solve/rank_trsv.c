@@ -23,11 +23,24 @@ static void places_fini(places *at)
 
 /* ---- the order, which all ranks know ---- */
 
+/* Within a stretch rows come by level, or as they lie where that sends less. */
+static stint_status make_stretches(sti_rank_trsv *p, const sti_sparse_natural *t,
+                                   const sti_rank_cut *cut)
+{
+    int32_t *by_level = p->order.row;
+    p->order.row = NULL;
+    for (int64_t k = 0; cut->as_they_lie && k < t->n; k++)
+        by_level[k] = (int32_t)sti_trsv_row(t, k);
+    const stint_status st = sti_trsv_stretches(t, &cut->stretches, by_level, &p->order);
+    sti_free(by_level);
+    return st;
+}
+
 static stint_status make_order(sti_rank_trsv *p)
 {
     const sti_rank_trsv_desc *d = &p->d;
     const sti_sparse_natural t = {.n = d->n, .count = d->count, .upper = d->upper};
-    int64_t tasks;
+    sti_rank_cut cut;
     stint_status st = STINT_E_MEMORY;
     p->order.level = sti_alloc_array(d->n, sizeof *p->order.level, "ranks.levels");
     p->order.levels = d->levels;
@@ -36,8 +49,10 @@ static stint_status make_order(sti_rank_trsv *p)
         st = sti_trsv_level_order(&t, &p->order);
     }
     STI_TRY(sti_comm_agree(d->comm, st));
-    STI_TRY(sti_rank_choose_tasks(p, p->order.level, &tasks, &p->info.predicted_s));
-    st = sti_trsv_cut(&t, tasks * p->size, &p->order);
+    STI_TRY(sti_rank_choose_cut(p, p->order.level, &cut));
+    p->info.predicted_s = cut.predicted_s;
+    st = cut.stretches.parts > 0 ? make_stretches(p, &t, &cut)
+                                 : sti_trsv_cut(&t, cut.tasks * p->size, &p->order);
 out:
     return st;
 }

@@ -1,11 +1,12 @@
 /* A triangular solve by several ranks, none of which holds the matrix.
  *
- * Rows in the order of levels are cut into tasks, and task t belongs to rank t mod P: a
- * rank keeps the rows of its tasks. x and counters of what is done live in windows
- * (net/rank_window.h), so a row reads the unknowns of another rank of its host where
- * they are; to a rank elsewhere one message a task goes, with the stretch of it that is
- * read there. No sum travels: an unknown is the one chain of kernel/sparse/sparse.h on
- * whatever rank, so bits are those of one process.
+ * Rows are cut into tasks, in the order of levels or, where a row reads what lies a
+ * plane of a grid before it, as they lie (trsv_stretch.h); task t belongs to rank t mod
+ * P, and a rank keeps the rows of its tasks. x and counters of what is done live in
+ * windows (net/rank_window.h), so a row reads the unknowns of another rank of its host
+ * where they are; to a rank elsewhere one message a task goes, with the stretch of it
+ * that is read there. No sum travels: an unknown is the one chain of
+ * kernel/sparse/sparse.h on whatever rank, so bits are those of one process.
  *
  * Within a rank threads take its tasks in ascending order, and a task waits only for
  * lower ones: the lowest that is not done has begun, so nothing waits for ever. A rank
@@ -15,6 +16,7 @@
 
 #include "net/comm.h"
 #include "solve/trsv.h"
+#include "solve/trsv_stretch.h"
 #include "solve/trsv_walk.h"
 
 /* The rows `names` [own] of the triangle, diagonal with them, columns ascending; local
@@ -35,7 +37,8 @@ typedef struct sti_rank_trsv_desc {
     int64_t columns;      /* right-hand sides at once; 0: 1 */
     const int32_t *level; /* [n] borrowed while it is made */
     int64_t levels;
-    const int32_t *count; /* [n] likewise: entries beside the diagonal, about */
+    const int32_t *count;    /* [n] likewise: entries beside the diagonal, about */
+    sti_stretch_reach reach; /* likewise; NULL: not known */
     sti_rank_rows_fn *rows;
     void *rows_user;
 } sti_rank_trsv_desc;
@@ -65,9 +68,20 @@ const sti_rank_trsv_info *sti_rank_trsv_info_of(const sti_rank_trsv *plan);
 stint_status sti_rank_trsv_solve(sti_rank_trsv *plan, int64_t columns, const void *b,
                                  void *x, bool spread);
 
+/* Where what a walk makes of rows lies: of a rank's rows [first, end), counted among
+ * its own; that of other ranks is a mirror where they share no memory. */
+typedef struct sti_rank_span {
+    void *bytes;
+    size_t n_bytes;
+} sti_rank_span;
+typedef sti_rank_span sti_rank_span_fn(const void *user, int rank, int64_t first,
+                                       int64_t end);
+
 /* Work on the own rows (natural numbers), each after all that it reads, which other
- * ranks may have done: for memory that ranks share alone (info->shares). Collective. */
-stint_status sti_rank_trsv_walk(sti_rank_trsv *plan, sti_trsv_row_fn *fn, void *arg);
+ * ranks may have done. To a rank elsewhere one message a task brings what it reads.
+ * fn NULL: nothing is done, and all of that is brought. Collective. */
+stint_status sti_rank_trsv_walk(sti_rank_trsv *plan, sti_trsv_row_fn *fn, void *arg,
+                                sti_rank_span_fn *span, const void *span_user);
 /* Rows asked for anew of `rows`, with the places that they had. Collective. */
 stint_status sti_rank_trsv_refill(sti_rank_trsv *plan, sti_rank_rows_fn *rows,
                                   void *rows_user);

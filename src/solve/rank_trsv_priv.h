@@ -81,10 +81,18 @@ static inline int64_t sti_rank_ld(const sti_rank_trsv *p)
     return p->d.columns > 1 ? sti_trsv_block(&p->real) : 1;
 }
 
-/* Tasks a rank by simulation of the rows in the order of levels, as costs of this host
- * and its links have it. *predicted_out: of one solve. Collective: rank 0 decides. */
-stint_status sti_rank_choose_tasks(sti_rank_trsv *plan, const int32_t *level,
-                                   int64_t *tasks_out, double *predicted_out);
+/* How rows are cut into tasks. */
+typedef struct sti_rank_cut {
+    int64_t tasks;              /* a rank, of the order of levels */
+    sti_trsv_cutting stretches; /* in its place, if there are parts */
+    bool as_they_lie;           /* also within a stretch */
+    double predicted_s;         /* of one solve */
+} sti_rank_cut;
+
+/* By simulation of the rows, as costs of this host and its links have it; plan->order
+ * is that of levels. Collective: rank 0 decides. */
+stint_status sti_rank_choose_cut(sti_rank_trsv *plan, const int32_t *level,
+                                 sti_rank_cut *cut_out);
 
 /* Steps, copy and waits of the rows that are there. task_of, slot_of: [n] by rows. */
 stint_status sti_rank_make_steps(sti_rank_trsv *plan, const int32_t *level,

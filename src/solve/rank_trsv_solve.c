@@ -21,8 +21,11 @@ typedef struct solving {
     void *x;
     int64_t ld;
     long long base; /* of progress */
+    bool walks;     /* other work on rows: `row`, or none */
     sti_trsv_row_fn *row;
     void *row_arg;
+    sti_rank_span_fn *span;
+    const void *span_user;
 } solving;
 
 /* ---- waiting ---- */
@@ -102,8 +105,8 @@ static void run_step(const solving *s, const sti_trsv_step *step)
     const sti_rank_trsv *p = s->p;
     const sti_sparse_triangle *t = &p->triangle;
     void *own = sti_rank_x(p, p->rank);
-    if (s->row)
-        for (int32_t k = step->first; k < step->end; k++)
+    if (s->walks)
+        for (int32_t k = step->first; s->row && k < step->end; k++)
             s->row(s->row_arg, p->names[k]);
     else if (s->ld > 1)
         s->kernels->block(t, step->first, step->end, step->grouped, s->b, s->ld, own,
@@ -122,24 +125,31 @@ static void *rows_of(const sti_rank_trsv *p, int32_t task, int32_t low)
            (size_t)(p->task_slot[task] + low) * row;
 }
 
-static size_t parcel_bytes(const sti_rank_trsv *p, const sti_rank_parcel *parcel)
+/* x of a parcel, or what a walk makes of its rows. */
+static sti_rank_span span_of(const solving *s, const sti_rank_parcel *parcel)
 {
-    return (size_t)(parcel->high - parcel->low) * (size_t)sti_rank_ld(p) *
-           sti_trsv_real_bytes(&p->real);
+    const sti_rank_trsv *p = s->p;
+    const int64_t first = p->task_slot[parcel->task];
+    if (s->walks)
+        return s->span(s->span_user, sti_rank_of_task(p, parcel->task),
+                       first + parcel->low, first + parcel->high);
+    const size_t row = (size_t)sti_rank_ld(p) * sti_trsv_real_bytes(&p->real);
+    return (sti_rank_span){rows_of(p, parcel->task, parcel->low),
+                           (size_t)(parcel->high - parcel->low) * row};
 }
 
 static void send_task(const solving *s, int64_t own_task)
 {
     sti_rank_trsv *p = s->p;
     const int32_t first = p->task_out[own_task], end = p->task_out[own_task + 1];
-    if (first == end || s->row)
+    if (first == end)
         return;
     pthread_mutex_lock(&p->net);
     for (int32_t k = first; k < end; k++) {
         const sti_rank_parcel *parcel = &p->out[k];
+        const sti_rank_span span = span_of(s, parcel);
         sti_comm_send(p->d.comm, parcel->rank, STI_TAG_RANK_X + (uint32_t)parcel->task,
-                      rows_of(p, parcel->task, parcel->low), parcel_bytes(p, parcel),
-                      &p->sends[k]);
+                      span.bytes, span.n_bytes, &p->sends[k]);
     }
     pthread_mutex_unlock(&p->net);
 }
@@ -175,12 +185,12 @@ static void begin(solving *s)
         if (r != p->rank && sti_window_is_shared(&p->x, r) &&
             !wait_for(p, sti_rank_finished(p, r), p->solves, r, 0))
             return;
-    for (int64_t k = 0; !s->row && k < p->in_count; k++) {
+    for (int64_t k = 0; k < p->in_count; k++) {
         const sti_rank_parcel *parcel = &p->in[k];
+        const sti_rank_span span = span_of(s, parcel);
         sti_comm_receive(p->d.comm, parcel->rank,
-                         STI_TAG_RANK_X + (uint32_t)parcel->task,
-                         rows_of(p, parcel->task, parcel->low), parcel_bytes(p, parcel),
-                         &p->receives[k]);
+                         STI_TAG_RANK_X + (uint32_t)parcel->task, span.bytes,
+                         span.n_bytes, &p->receives[k]);
     }
     p->solves++;
 }
@@ -282,7 +292,7 @@ static stint_status run_block(solving *s)
     sti_team_take(&team, p->own_tasks, task_piece, s);
     if (atomic_load(&p->failed))
         return STINT_E_PEER;
-    return s->row ? STINT_OK : finish_messages(p);
+    return finish_messages(p);
 }
 
 static void finish(const sti_rank_trsv *p)
@@ -345,9 +355,15 @@ stint_status sti_rank_trsv_solve(sti_rank_trsv *plan, int64_t columns, const voi
     return conclude(p, st);
 }
 
-stint_status sti_rank_trsv_walk(sti_rank_trsv *plan, sti_trsv_row_fn *fn, void *arg)
+stint_status sti_rank_trsv_walk(sti_rank_trsv *plan, sti_trsv_row_fn *fn, void *arg,
+                                sti_rank_span_fn *span, const void *span_user)
 {
-    solving s = {.p = plan, .row = fn, .row_arg = arg};
+    solving s = {.p = plan,
+                 .walks = true,
+                 .row = fn,
+                 .row_arg = arg,
+                 .span = span,
+                 .span_user = span_user};
     sti_comm_set_context(plan->d.comm, "a factor", 0);
     const stint_status st = run_block(&s);
     finish(plan);

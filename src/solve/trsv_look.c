@@ -117,3 +117,54 @@ stint_status sti_trsv_turn(const sti_sparse_natural *t, const sti_csr *a,
     }
     return STINT_OK;
 }
+
+stint_status sti_trsv_look_natural(sti_trsv *plan)
+{
+    const sti_csr *a = plan->d.a;
+    sti_sparse_natural *t = &plan->natural;
+    const int64_t entries = a->start[a->rows];
+    plan->count = sti_alloc_array(a->rows, sizeof *plan->count, "trsv.counts");
+    if (!plan->count)
+        return STINT_E_MEMORY;
+    const stint_status st = sti_trsv_look(&plan->d, plan->d.upper, a, plan->count);
+    if (st != STINT_OK)
+        return st;
+    *t = (sti_sparse_natural){.n = a->rows,
+                              .start = a->start,
+                              .column = a->column,
+                              .count = plan->count,
+                              .value = a->value,
+                              .upper = plan->d.upper,
+                              .unit = plan->d.unit};
+    if (plan->d.single) {
+        /* Turned, a unit triangle has its diagonal, too. */
+        plan->single = sti_alloc_array(entries + a->rows, sizeof(float), "trsv.floats");
+        if (!plan->single)
+            return STINT_E_MEMORY;
+        for (int64_t e = 0; e < entries; e++)
+            plan->single[e] = (float)a->value[e];
+        t->value = plan->single;
+    }
+    return STINT_OK;
+}
+
+stint_status sti_trsv_turn_natural(sti_trsv *plan)
+{
+    sti_sparse_natural *t = &plan->natural;
+    stint_status st = sti_trsv_turn(t, plan->d.a, &plan->turned);
+    if (st != STINT_OK)
+        return st;
+    const sti_csr *a = &plan->turned;
+    t->start = a->start;
+    t->column = a->column;
+    t->value = a->value;
+    t->upper = !t->upper;
+    for (int64_t i = 0; i < a->rows; i++)
+        plan->count[i] = (int32_t)(a->start[i + 1] - a->start[i] - 1);
+    if (plan->d.single) {
+        for (int64_t e = 0; e < a->start[a->rows]; e++)
+            plan->single[e] = (float)a->value[e];
+        t->value = plan->single;
+    }
+    return STINT_OK;
+}

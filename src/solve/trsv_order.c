@@ -116,6 +116,60 @@ stint_status sti_trsv_cut(const sti_sparse_natural *t, int64_t tasks,
     return STINT_OK;
 }
 
+/* The task of a place in the order of substitution. */
+static int64_t stretch_of(const sti_trsv_cutting *cut, int64_t place)
+{
+    return place / (cut->period * cut->lines) * cut->parts +
+           place % cut->period * cut->parts / cut->period;
+}
+
+int64_t sti_trsv_stretch_of(const sti_sparse_natural *t, const sti_trsv_cutting *cut,
+                            int64_t row)
+{
+    return stretch_of(cut, sti_trsv_row(t, row));
+}
+
+int64_t sti_trsv_stretch_count(const sti_trsv_cutting *cut, int64_t n)
+{
+    const int64_t group = cut->period * cut->lines;
+    return (n + group - 1) / group * cut->parts;
+}
+
+/* Tasks without rows, of a last period that is cut short, are left out. */
+static void drop_empty(sti_trsv_order *order)
+{
+    int64_t kept = 0;
+    for (int64_t k = 0; k < order->tasks; k++)
+        if (order->task[k + 1] > order->task[kept])
+            order->task[++kept] = order->task[k + 1];
+    order->tasks = kept > 0 ? kept : 1;
+}
+
+stint_status sti_trsv_stretches(const sti_sparse_natural *t,
+                                const sti_trsv_cutting *cut, const int32_t *by_level,
+                                sti_trsv_order *order)
+{
+    const int64_t tasks = t->n > 0 ? sti_trsv_stretch_count(cut, t->n) : 1;
+    sti_free(order->task);
+    order->tasks = tasks;
+    order->task = sti_alloc_array(tasks + 2, sizeof *order->task, "trsv.tasks");
+    if (!order->row)
+        order->row = sti_alloc_array(t->n, sizeof *order->row, "trsv.order");
+    if (!order->row || !order->task)
+        return STINT_E_MEMORY;
+    int32_t *next = order->task + 1; /* after the loops: the ends */
+    for (int64_t p = 0; p < t->n; p++)
+        next[stretch_of(cut, p) + 1]++;
+    for (int64_t k = 0; k < tasks; k++)
+        next[k + 1] += next[k];
+    for (int64_t p = 0; p < t->n; p++) {
+        const int32_t i = by_level[p];
+        order->row[next[stretch_of(cut, sti_trsv_row(t, i))]++] = i;
+    }
+    drop_empty(order);
+    return STINT_OK;
+}
+
 stint_status sti_trsv_whole(sti_trsv_order *order, int64_t n)
 {
     sti_free(order->task);

@@ -141,3 +141,14 @@ stint_status sti_trsv_make_panels(sti_trsv *plan)
     sti_free(c.entry);
     return st;
 }
+
+void sti_trsv_drop_panels(sti_trsv *plan)
+{
+    sti_free(plan->panels);
+    sti_free(plan->panel_rows);
+    sti_free(plan->panel_value);
+    plan->panels = NULL;
+    plan->panel_rows = NULL;
+    plan->panel_value = NULL;
+    sti_trsv_drop_copy(plan);
+}

@@ -5,14 +5,27 @@
 #include "base/memory.h"
 #include "solve/trsv_cost.h"
 
-/* Rows are looked at in stretches spread over all of them. The core has entries of so
- * much work under way at once; a row is as much as a few entries. */
-enum { STRETCH = 2048, STRETCHES = 24, WINDOW = 72, ROW_WORK = 6, RING = 256 };
+/* Rows are looked at in stretches spread over all of them, before each of which lines
+ * that rows use get warm. The core has entries of so much work under way at once; a row
+ * is as much as a few entries. */
+enum { STRETCH_MOST = 1024, STRETCHES = 8, WINDOW = 72, ROW_WORK = 6, RING = 256 };
+
+/* Lines of a vector that a core's own cache has, about: half a megabyte of one that is
+ * shared with the matrix that passes by. */
+enum { LINES = 8192, LINE_REALS = 8 };
+
+typedef struct lines {
+    int32_t held[LINES]; /* a line's number and one */
+    int64_t last;
+} lines;
 
 typedef struct flow {
     const sti_trsv_costs *c;
     const sti_sparse_natural *t;
     const sti_trsv_order *order;
+    int32_t *position;    /* [n] of a row in the order; NULL: as they lie */
+    lines places, own;    /* of b and x; of x in the plan's order */
+    double miss_s;        /* for a line that is not there, and not the next one */
     double *ready;        /* [n] when a row can be read; 0: long since */
     double clock;         /* when the next row can begin */
     double retired[RING]; /* when the row, and all before it, were done */
@@ -47,16 +60,28 @@ static void keep_window(flow *f, int64_t work)
     }
 }
 
-/* Rows from p on whose numbers of b and x are not beside those of the row before. */
-static int scattered(const flow *f, int64_t p, int rows)
+/* Is an element's line neither held nor the next one, which comes by itself? */
+static bool misses(lines *l, int64_t element)
 {
-    enum { BESIDE = 8 };
-    int count = 0;
-    for (int64_t q = p > 0 ? p : 1; f->order && q < p + rows; q++) {
-        const int64_t step = f->order->row[q] - f->order->row[q - 1];
-        count += step >= BESIDE || step <= -BESIDE;
+    const int64_t line = element / LINE_REALS;
+    int32_t *held = &l->held[line % LINES];
+    const bool near = line - l->last <= 1 && l->last - line <= 1;
+    const bool missed = *held != (int32_t)line + 1 && !near;
+    *held = (int32_t)line + 1;
+    l->last = line;
+    return missed;
+}
+
+/* What a row waits for lines. */
+static double lines_s(flow *f, int64_t i)
+{
+    double seconds = misses(&f->places, i) ? f->c->scatter_s : 0;
+    for (int64_t k = 0; k < f->t->count[i]; k++) {
+        const int64_t j = f->t->column[sti_trsv_entry(f->t, i, k)];
+        seconds += misses(&f->own, f->position ? f->position[j] : j) ? f->miss_s : 0;
     }
-    return count;
+    (void)misses(&f->own, f->position ? f->position[i] : i);
+    return seconds;
 }
 
 /* `rows` rows from p on in one go. */
@@ -66,13 +91,15 @@ static void begin_rows(flow *f, int64_t p, int rows)
     const double cost = rows == 1
                             ? f->c->row_s + length * f->c->entry_s
                             : rows * (f->c->group_row_s + length * f->c->group_entry_s);
-    double done = 0;
+    double done = 0, waiting = 0;
     keep_window(f, length + ROW_WORK);
     for (int r = 0; r < rows; r++)
         done = fmax(done, finish_of(f, row_at(f, p + r), f->clock));
-    for (int r = 0; r < rows; r++)
+    for (int r = 0; r < rows; r++) {
         f->ready[row_at(f, p + r)] = done;
-    f->clock += cost + scattered(f, p, rows) * f->c->scatter_s;
+        waiting += lines_s(f, row_at(f, p + r));
+    }
+    f->clock += cost + waiting;
     const double before =
         f->newest > f->oldest ? f->retired[(f->newest - 1) % RING] : 0;
     f->retired[f->newest % RING] = fmax(done, before);
@@ -118,26 +145,53 @@ static double reading_s(const sti_trsv_costs *c, double entries, double rows,
     return bytes / (bytes > c->far_bytes ? c->far_bytes_per_s : c->near_bytes_per_s);
 }
 
+static stint_status flow_init(flow *f)
+{
+    const int64_t n = f->t->n;
+    f->ready = sti_alloc_array(n, sizeof *f->ready, "trsv.flow");
+    if (f->order)
+        f->position = sti_alloc_array(n, sizeof *f->position, "trsv.flow");
+    if (!f->ready || (f->order && !f->position))
+        return STINT_E_MEMORY;
+    for (int64_t p = 0; f->order && p < n; p++)
+        f->position[f->order->row[p]] = (int32_t)p;
+    return STINT_OK;
+}
+
+/* Seconds of all rows, from those of some stretches. */
+static double flow_rows(flow *f)
+{
+    const int64_t n = f->t->n, share = n / (4 * STRETCHES) + 1;
+    const int64_t length = share < STRETCH_MOST ? share : STRETCH_MOST;
+    const int64_t step = n / STRETCHES + 1, warm = 2 * length;
+    double seconds = 0, rows = 0;
+    for (int64_t p = 0; p < n; p += step) {
+        const int64_t end = n - p < length ? n : p + length;
+        for (int64_t q = p > warm ? p - warm : 0; q < p; q++)
+            (void)lines_s(f, row_at(f, q));
+        seconds += flow_stretch(f, p, end);
+        rows += (double)(end - p);
+    }
+    return rows > 0 ? seconds * (double)n / rows : 0;
+}
+
 double sti_trsv_predict_serial(const sti_trsv_costs *costs, const sti_trsv_desc *d,
                                const sti_sparse_natural *t, const sti_trsv_order *order)
 {
-    flow f = {.c = costs, .t = t, .order = order};
-    const int64_t n = t->n;
-    const int64_t step = n / STRETCHES > STRETCH ? n / STRETCHES : STRETCH;
-    double seconds = 0, rows = 0;
-    f.ready = sti_alloc_array(n, sizeof *f.ready, "trsv.flow");
-    if (!f.ready)
-        return INFINITY;
-    for (int64_t p = 0; p < n; p += step) {
-        const int64_t end = n - p < STRETCH ? n : p + STRETCH;
-        seconds += flow_stretch(&f, p, end);
-        rows += (double)(end - p);
-    }
-    sti_free(f.ready);
-    if (rows > 0)
-        seconds *= (double)n / rows;
-    return fmax(seconds, reading_s(costs, entries_of(t), (double)n,
-                                   (double)sti_trsv_real_bytes(d)));
+    const double real = (double)sti_trsv_real_bytes(d), n = (double)t->n;
+    flow *f = sti_alloc(sizeof *f, "trsv.flow");
+    double seconds = INFINITY;
+    if (!f)
+        return seconds;
+    *f = (flow){.c = costs, .t = t, .order = order};
+    f->miss_s =
+        n * real > costs->far_bytes / 2 ? costs->scatter_s : costs->scatter_s / 2;
+    if (flow_init(f) == STINT_OK)
+        seconds = fmax(flow_rows(f), reading_s(costs, entries_of(t), n, real));
+    sti_free(f->ready);
+    sti_free(f->position);
+    sti_free(f);
+    return seconds;
 }
 
 double sti_trsv_predict_panels(const sti_trsv_costs *costs, const sti_trsv *plan)

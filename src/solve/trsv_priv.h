@@ -112,6 +112,9 @@ static inline void sti_trsv_put(const sti_trsv_desc *d, void *values, int64_t to
 /* The triangle as it lies: counts of rows, all entries and diagonals looked at. */
 stint_status sti_trsv_look(const sti_trsv_desc *d, bool upper, const sti_csr *a,
                            int32_t *count);
+/* plan->natural, of `a` or of its transpose. */
+stint_status sti_trsv_look_natural(sti_trsv *plan);
+stint_status sti_trsv_turn_natural(sti_trsv *plan);
 /* The transpose of a triangle of `a`, diagonal and all. */
 stint_status sti_trsv_turn(const sti_sparse_natural *t, const sti_csr *a,
                            sti_csr *turned_out);
@@ -123,6 +126,24 @@ stint_status sti_trsv_level_order(const sti_sparse_natural *t, sti_trsv_order *o
 /* The order cut into so many tasks of about equal work, at whole groups. */
 stint_status sti_trsv_cut(const sti_sparse_natural *t, int64_t tasks,
                           sti_trsv_order *order);
+/* Rows in the order of substitution cut into parts of periods: of a grid, say, whose
+ * lines or planes are the periods, so that a part reads the same part of the period
+ * before, and of other parts only what lies at its border. A task is the same part of
+ * so many periods that follow each other. */
+typedef struct sti_trsv_cutting {
+    int64_t period, parts, lines; /* period >= parts >= 1, lines >= 1 */
+} sti_trsv_cutting;
+
+/* A task each part, the rows of each in the order of levels: by_level [n] is that of
+ * the whole. So a task's rows lie near each other in memory, and can still be done
+ * eight at a time. */
+stint_status sti_trsv_stretches(const sti_sparse_natural *t,
+                                const sti_trsv_cutting *cut, const int32_t *by_level,
+                                sti_trsv_order *order);
+int64_t sti_trsv_stretch_of(const sti_sparse_natural *t, const sti_trsv_cutting *cut,
+                            int64_t row);
+/* Tasks of so many rows, some of which may be empty. */
+int64_t sti_trsv_stretch_count(const sti_trsv_cutting *cut, int64_t n);
 /* An order of its own, and tasks: one a core and superstep. */
 stint_status sti_trsv_supersteps(const sti_sparse_natural *t, int cores,
                                  double handoff_entries, sti_trsv_order *order);
@@ -137,7 +158,11 @@ void sti_trsv_drop_copy(sti_trsv *plan);
 /* The order in one task. */
 stint_status sti_trsv_whole(sti_trsv_order *order, int64_t n);
 
-/* Panels of the columns. */
+/* Panels of the columns; the second also drops the copy. */
 stint_status sti_trsv_make_panels(sti_trsv *plan);
+void sti_trsv_drop_panels(sti_trsv *plan);
+
+/* Bytes of a plan as it is. */
+size_t sti_trsv_plan_bytes(const sti_trsv *plan);
 
 #endif

@@ -59,3 +59,37 @@ void sti_vector_combine(const sti_team *team, int64_t n, double factor, const do
     work w = {.n = n, .a = x, .y = y, .factor = factor, .scale = scale};
     sti_team_run(team, sti_vector_parts(n), combine_piece, &w);
 }
+
+static void extend_piece(void *arg, int64_t piece, int worker)
+{
+    const work *w = arg;
+    const int64_t at = piece * STI_VECTOR_PART, count = length_of(w, piece);
+    const double *restrict x = w->a + at;
+    double *restrict y = w->y + at;
+    (void)worker;
+    for (int64_t i = 0; i < count; i++)
+        y[i] = fma(w->factor, y[i], x[i]);
+}
+
+void sti_vector_extend(const sti_team *team, int64_t n, const double *x, double scale,
+                       double *y)
+{
+    work w = {.n = n, .a = x, .y = y, .factor = scale};
+    sti_team_run(team, sti_vector_parts(n), extend_piece, &w);
+}
+
+static void subtract_piece(void *arg, int64_t piece, int worker)
+{
+    const work *w = arg;
+    const int64_t at = piece * STI_VECTOR_PART, count = length_of(w, piece);
+    (void)worker;
+    for (int64_t i = at; i < at + count; i++)
+        w->y[i] = w->a[i] - w->b[i];
+}
+
+void sti_vector_subtract(const sti_team *team, int64_t n, const double *a,
+                         const double *b, double *y)
+{
+    work w = {.n = n, .a = a, .b = b, .y = y};
+    sti_team_run(team, sti_vector_parts(n), subtract_piece, &w);
+}

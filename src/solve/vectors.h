@@ -20,5 +20,11 @@ double sti_vector_dot(const sti_team *team, int64_t n, const double *a, const do
 /* y = factor x + scale y; scale 0: y need not be set. */
 void sti_vector_combine(const sti_team *team, int64_t n, double factor, const double *x,
                         double scale, double *y);
+/* y = x + scale y in one rounding. */
+void sti_vector_extend(const sti_team *team, int64_t n, const double *x, double scale,
+                       double *y);
+/* y = a - b. */
+void sti_vector_subtract(const sti_team *team, int64_t n, const double *a,
+                         const double *b, double *y);
 
 #endif

@@ -15,6 +15,7 @@
 #include "base/memory.h"
 #include "base/rng.h"
 #include "solve/trsv.h"
+#include "solve/trsv_stretch.h"
 
 enum { N_MOST = 96, ENTRIES_MOST = N_MOST * N_MOST, COLUMNS_MOST = 20 };
 
@@ -239,7 +240,7 @@ static void random_systems_have_the_bits_of_the_serial_loop(void **state)
 
 /* ---- a larger one, many threads ---- */
 
-enum { SIDE = 100, GRID = SIDE * SIDE };
+enum { WIDTH = 1200, LINES = 64, GRID = WIDTH * LINES };
 
 static int64_t grid_start[GRID + 1];
 static int32_t grid_column[3 * GRID];
@@ -250,11 +251,11 @@ static sti_csr make_grid(void)
     int64_t e = 0;
     for (int64_t i = 0; i < GRID; i++) {
         grid_start[i] = e;
-        if (i >= SIDE) {
-            grid_column[e] = (int32_t)(i - SIDE);
+        if (i >= WIDTH) {
+            grid_column[e] = (int32_t)(i - WIDTH);
             grid_value[e++] = -draw();
         }
-        if (i % SIDE > 0) {
+        if (i % WIDTH > 0) {
             grid_column[e] = (int32_t)(i - 1);
             grid_value[e++] = -draw();
         }
@@ -286,7 +287,7 @@ static void threads_have_the_same_bits_again_and_again(void **state)
                                      .tasks = t == 1 ? 5 : 0};
             assert_int_equal(sti_trsv_analyse(&d, &plan), STINT_OK);
             const sti_trsv_info *info = sti_trsv_info_of(plan);
-            assert_int_equal(info->levels, 2 * SIDE - 1);
+            assert_int_equal(info->levels, WIDTH + LINES - 1);
             if (s == STI_TRSV_POOL)
                 assert_true(info->tasks > 1 && info->waits > 0);
             for (int run = 0; run < 50; run++) {
@@ -296,6 +297,41 @@ static void threads_have_the_same_bits_again_and_again(void **state)
             }
             sti_trsv_destroy(plan);
         }
+}
+
+/* The same half of some lines each, dealt in turn: of two workers the second is one
+ * task late. */
+static void grids_are_cut_at_whole_lines(void **state)
+{
+    const sti_csr grid = make_grid();
+    static int32_t count[GRID], by_level[GRID], level[GRID];
+    const sti_sparse_natural t = {
+        .n = GRID, .start = grid.start, .column = grid.column, .count = count};
+    const sti_stretch_workers two = {1, 2, 0, NULL};
+    sti_trsv_cutting cut;
+    sti_trsv_order order = {0};
+    double seconds;
+    (void)state;
+    for (int64_t i = 0; i < GRID; i++) {
+        count[i] = (int32_t)(grid_start[i + 1] - grid_start[i]) - 1;
+        by_level[i] = (int32_t)i;
+        level[i] = (int32_t)(i / WIDTH + i % WIDTH);
+    }
+    assert_int_equal(
+        sti_trsv_choose_stretches(&t, level, NULL, &two, 1, &cut, &seconds), STINT_OK);
+    assert_int_equal(cut.period, WIDTH);
+    assert_int_equal(cut.parts, 2);
+    assert_int_equal(cut.lines, 16);
+    assert_true(fabs(seconds - (0.5 + 0.5 * 16 / LINES)) < 0.01);
+    assert_int_equal(sti_trsv_stretches(&t, &cut, by_level, &order), STINT_OK);
+    assert_int_equal(order.tasks, 2 * ((LINES + 15) / 16));
+    for (int64_t k = 0; k < order.tasks; k++)
+        for (int32_t p = order.task[k]; p < order.task[k + 1]; p++) {
+            assert_int_equal(order.row[p] / WIDTH / 16, k / 2);
+            assert_int_equal(order.row[p] % WIDTH / (WIDTH / 2), k % 2);
+        }
+    assert_int_equal(order.task[order.tasks], GRID);
+    sti_trsv_order_fini(&order);
 }
 
 /* ---- what is refused ---- */
@@ -383,6 +419,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(random_systems_have_the_bits_of_the_serial_loop),
+        cmocka_unit_test(grids_are_cut_at_whole_lines),
         cmocka_unit_test(threads_have_the_same_bits_again_and_again),
         cmocka_unit_test(bad_triangles_are_refused_with_their_row),
         cmocka_unit_test(every_allocation_may_fail),
