@@ -166,9 +166,13 @@ static stint_status count_bytes(const sti_corpus *c, sti_corpus_part *part)
 static stint_status split(const sti_corpus_desc *desc, sti_corpus *c)
 {
     const int64_t test = (int64_t)((double)c->tokens * desc->validation);
-    c->train = (sti_corpus_part){.begin = 0, .end = c->tokens - test};
+    const int64_t held = (int64_t)((double)(c->tokens - test) * desc->hold_out);
+    c->train = (sti_corpus_part){.begin = 0, .end = c->tokens - test - held};
+    c->held = (sti_corpus_part){.begin = c->train.end, .end = c->tokens - test};
     c->test = (sti_corpus_part){.begin = c->tokens - test, .end = c->tokens};
     stint_status st = count_bytes(c, &c->train);
+    if (st == STINT_OK)
+        st = count_bytes(c, &c->held);
     return st == STINT_OK ? count_bytes(c, &c->test) : st;
 }
 
@@ -247,14 +251,20 @@ int64_t sti_corpus_test_windows(const sti_corpus_part *part, int64_t context)
     return labels < 1 ? 0 : (labels + context - 1) / context;
 }
 
+/* Bytes of a part's first token, which the part does not count. */
+static int64_t first_bytes(const sti_corpus *c, const sti_corpus_part *part)
+{
+    size_t first = 0;
+    int32_t token;
+    if (part->end > part->begin && read_tokens(c, part->begin, 1, &token) == STINT_OK)
+        (void)stint_tokenizer_token(c->tokenizer, token, &first);
+    return (int64_t)first;
+}
+
 int64_t sti_corpus_bytes(const sti_corpus *c)
 {
-    size_t first = 0; /* of the test part, which that part does not count */
-    int32_t token;
-    if (c->test.end > c->test.begin &&
-        read_tokens(c, c->test.begin, 1, &token) == STINT_OK)
-        (void)stint_tokenizer_token(c->tokenizer, token, &first);
-    return c->train.bytes + c->test.bytes + (int64_t)first;
+    return c->train.bytes + first_bytes(c, &c->held) + c->held.bytes +
+           first_bytes(c, &c->test) + c->test.bytes;
 }
 
 double sti_corpus_bits_per_byte(const sti_corpus_part *part, double nats)

@@ -5,10 +5,10 @@
  * from there by pread: they take no resident memory, whatever the length of the text.
  * Where no cache can be written they are kept in memory.
  *
- * The tokens are cut in two contiguous parts, training and test. An epoch of training
- * visits windows of `context` tokens side by side, from a first position that is drawn
- * for each epoch; labels are the tokens that follow. A window is a pure function of
- * (seed, epoch, index). */
+ * The tokens are cut in contiguous parts: training, what is held out of it, test. An
+ * epoch of training visits windows of `context` tokens side by side, from a first
+ * position that is drawn for each epoch; labels are the tokens that follow. A window is
+ * a pure function of (seed, epoch, index). */
 #ifndef STI_DATA_CORPUS_H
 #define STI_DATA_CORPUS_H
 
@@ -28,6 +28,7 @@ typedef struct sti_corpus_desc {
     stint_tokenizer_kind kind;
     int32_t vocabulary;  /* of byte pairs to learn; 0: 4096 */
     double validation;   /* share of the tokens that is the test part: the last ones */
+    double hold_out;     /* share of the others that is not trained on, their last */
     size_t budget_bytes; /* preparing that needs more is refused; 0: no limit */
 } sti_corpus_desc;
 
@@ -41,7 +42,7 @@ typedef struct sti_corpus {
     const char *path; /* absolute */
     const stint_tokenizer *tokenizer;
     int64_t files, bytes, tokens;
-    sti_corpus_part train, test;
+    sti_corpus_part train, held, test; /* one after the other; held may be empty */
     char text_sha256[65];
     /* Private. */
     sti_arena *arena;
