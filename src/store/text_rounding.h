@@ -8,7 +8,7 @@
 
 typedef struct sti_text_rounding sti_text_rounding;
 
-/* Of a model file with weight_bits > 0, which is borrowed. */
+/* Rounds a model file with weight_bits > 0, which is borrowed. */
 stint_status sti_text_rounding_create(stint_model_file *file,
                                       sti_text_rounding **rounding_out);
 void sti_text_rounding_destroy(sti_text_rounding *rounding); /* NULL is fine */

@@ -62,6 +62,10 @@ static void check_text(const stint_recipe *recipe, sti_complaints *list)
         sti_complain(list,
                      "train.select: accuracy and mismatch count classes of images; "
                      "of text, use loss");
+    if (v.quantise->bits > 0 && sti_update_section_of(recipe)->what == STI_UPDATE_LORA)
+        sti_complain(list, "quantise.bits: would round the sum of a weight and its "
+                           "adapter, which training does not see; leave it out, or "
+                           "train another part than lora");
     if (v.model->stem != STINT_STEM_AUTO)
         sti_complain(list, "model.stem: is of networks for images");
     if (stint_text_model_resolve(sti_recipe_network(recipe), &sizes, &context) !=

@@ -173,14 +173,14 @@ static void reference_distillation(const op_case *c, const op_tensor *in,
     free(t);
 }
 
-#define LINEAR_DISTILLATION(name_, inputs, rows, width, classes, m, labels, ...)       \
-    {                                                                                  \
-        .name = "linear distillation " name_, .n_in = inputs,                          \
-        .shape = {rows "," width, classes "," width, rows, rows "," m, classes "," m,  \
-                  "3"},                                                                \
-        .draw = {OP_NORMAL, OP_NORMAL, labels, OP_NORMAL, OP_NORMAL, OP_POSITIVE},     \
-        .grad = 3, .once = true, .build = build_distillation,                          \
-        .reference = reference_distillation, __VA_ARGS__                               \
+#define LINEAR_DISTILLATION(name_, inputs, rows, width, classes, m, labels, ...)   \
+    {                                                                              \
+        .name = "linear distillation " name_, .n_in = inputs,                      \
+        .shape = {rows "," width, classes "," width, rows,                         \
+                  rows "," m,     classes "," m,     "3"},                         \
+        .draw = {OP_NORMAL, OP_NORMAL, labels, OP_NORMAL, OP_NORMAL, OP_POSITIVE}, \
+        .grad = 3, .once = true, .build = build_distillation,                      \
+        .reference = reference_distillation, __VA_ARGS__                           \
     }
 
 #define DISTILL_CASE(name_, fn, rows, classes, labels, f0, f1, torch_)            \
