@@ -28,7 +28,7 @@ extern "C" {
  */
 typedef struct stint_text_part {
     /* "positions 0 to 31", "seen 10 to 99 times". */
-    char name[48];
+    char name[64];
     /* Next tokens of this kind, and how many of them were answered in another way. */
     stint_share mismatch;
     /* Mean losses of both models on them, nats; NaN without any. */

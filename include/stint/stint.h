@@ -36,6 +36,7 @@
 #define STINT_STINT_H
 
 #include "stint/codec.h"
+#include "stint/compare_text.h"
 #include "stint/data.h"
 #include "stint/embed.h"
 #include "stint/env.h"

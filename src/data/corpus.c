@@ -122,8 +122,8 @@ static stint_status open_tokens(const sti_corpus_desc *desc, sti_corpus *c)
 
 /* ---- parts ---- */
 
-static stint_status read_tokens(const sti_corpus *c, int64_t first, int64_t count,
-                                int32_t *out)
+stint_status sti_corpus_tokens(const sti_corpus *c, int64_t first, int64_t count,
+                               int32_t *out)
 {
     uint8_t bytes[4096];
     const int64_t most = (int64_t)sizeof bytes / c->token_bytes;
@@ -150,7 +150,7 @@ static stint_status count_bytes(const sti_corpus *c, sti_corpus_part *part)
     stint_status st = STINT_OK;
     for (int64_t at = part->begin + 1; at < part->end && st == STINT_OK; at += 512) {
         const int64_t n = part->end - at < 512 ? part->end - at : 512;
-        st = read_tokens(c, at, n, tokens);
+        st = sti_corpus_tokens(c, at, n, tokens);
         for (int64_t i = 0; i < n && st == STINT_OK; i++) {
             size_t n_bytes;
             if (tokens[i] < 0 ||
@@ -256,7 +256,8 @@ static int64_t first_bytes(const sti_corpus *c, const sti_corpus_part *part)
 {
     size_t first = 0;
     int32_t token;
-    if (part->end > part->begin && read_tokens(c, part->begin, 1, &token) == STINT_OK)
+    if (part->end > part->begin &&
+        sti_corpus_tokens(c, part->begin, 1, &token) == STINT_OK)
         (void)stint_tokenizer_token(c->tokenizer, token, &first);
     return (int64_t)first;
 }
@@ -297,10 +298,10 @@ stint_status sti_corpus_batch(const sti_corpus *c, const sti_corpus_cut *cut,
         int64_t n = windows[w] < 0 ? 0 : cut->part.end - 1 - first;
         n = n < 0 ? 0 : n > context ? context : n;
         if (n > 0)
-            st = read_tokens(c, first, n, tokens);
+            st = sti_corpus_tokens(c, first, n, tokens);
         if (n > 0 && st == STINT_OK) {
             memcpy(labels, tokens + 1, (size_t)(n - 1) * sizeof *labels);
-            st = read_tokens(c, first + n, 1, &labels[n - 1]);
+            st = sti_corpus_tokens(c, first + n, 1, &labels[n - 1]);
         }
         for (int64_t i = n; i < context; i++) {
             tokens[i] = 0;

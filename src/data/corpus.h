@@ -78,6 +78,11 @@ stint_status sti_corpus_look_at(const char *path, sti_arena *arena,
 stint_status sti_corpus_open(const sti_corpus_desc *desc, sti_corpus **corpus_out);
 void sti_corpus_close(sti_corpus *corpus); /* NULL is fine */
 
+/* Tokens first .. first + count - 1 of the whole text, which has them. Allocates
+ * nothing. STINT_E_IO. */
+stint_status sti_corpus_tokens(const sti_corpus *corpus, int64_t first, int64_t count,
+                               int32_t *tokens_out);
+
 /* Windows of an epoch over a part; 0: the part is shorter than a window and the token
  * after it. */
 int64_t sti_corpus_train_windows(const sti_corpus_part *part, int64_t context);
