@@ -1,6 +1,7 @@
 /* Everything public, one area a header.
  *
  * codec.h     arrays of floats packed within an error bound
+ * compare_text.h  two models of text: other next tokens, where they fell
  * data.h      images: what is in a folder, checks, rendered letters, downloads
  * env.h       environments for reinforcement learning, many stepped together
  * field.h     trained fields, asked for values and derivatives
