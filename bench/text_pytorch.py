@@ -6,7 +6,7 @@ and of the validation part.
                     [--threads N] [--tolerance T] [--folder DIR] [--bf16] [--estimate STEPS]
 
 For text recipes with characters as tokens, adamw, a cosine or constant schedule and no
-dropout. The model is written from the formulas with torch.nn.functional alone; windows
+dropout; with quantise.bits, train.validation and loss.reference (another run), if wanted. The model is written from the formulas with torch.nn.functional alone; windows
 come from our generator (Philox), written out here. --tolerance makes a difference above it
 an error: of single losses, relative, and of the final weights, absolute.
 
@@ -96,8 +96,24 @@ def rotate(x, base):  # [batch, heads, length, size]
     return torch.cat([a * cos - b * sin, b * cos + a * sin], -1)
 
 
+class Rounded(torch.autograd.Function):
+    """A weight as so many bits and a scale a column hold it; straight-through."""
+
+    @staticmethod
+    def forward(_, w, bits):
+        step = w.abs().amax(0, keepdim=True) / (2 ** (bits - 1) - 1)
+        return torch.where(step > 0, (w / step).round() * step, torch.zeros_like(w))
+
+    @staticmethod
+    def backward(_, dy):
+        return dy, None
+
+
 class Transformer:
     bf16 = False
+    bits = 0
+    reference = None  # another one, that is not trained
+    parts = None  # what its recipe says of [loss]
 
     def __init__(self, path):
         with open(path, "rb") as f:
@@ -118,7 +134,8 @@ class Transformer:
         self.characters = json.loads(meta["tokenizer"])["characters"]
 
     def linear(self, x, name):
-        y = x @ self.w[name + ".weight"]
+        w = self.w[name + ".weight"]
+        y = x @ (Rounded.apply(w, self.bits) if self.bits else w)
         return y if self.llama else y + self.w[name + ".bias"]
 
     def norm(self, x, name):
@@ -155,7 +172,7 @@ class Transformer:
         with torch.autocast("cpu", torch.bfloat16, enabled=self.bf16):
             return self.loss_within(tokens, labels, reduction)
 
-    def loss_within(self, tokens, labels, reduction):
+    def logits(self, tokens):
         x = F.embedding(tokens, self.w["wte.weight"])
         if not self.llama:
             x = x + self.w["wpe.weight"][:tokens.shape[1]]
@@ -165,8 +182,25 @@ class Transformer:
             x = x + self.feed(self.norm(x, h + "ln_2"), h + "mlp")
         x = self.norm(x, "ln_f")
         logits = x @ self.w["lm_head.weight" if self.llama else "wte.weight"].T
-        return F.cross_entropy(logits.flatten(0, 1).float(), labels.flatten(),
-                               reduction=reduction)
+        return logits.flatten(0, 1).float()
+
+    def loss_within(self, tokens, labels, reduction):
+        return F.cross_entropy(self.logits(tokens), labels.flatten(), reduction=reduction)
+
+    def taught(self, tokens, labels):
+        """Labels, the reference's logits and its probabilities, by their factors."""
+        if not self.reference:
+            return self.loss(tokens, labels)
+        with torch.no_grad():
+            v = self.reference.logits(tokens)
+        u, p = self.logits(tokens), self.parts
+        t, top = p["temperature"], int(p["top"])
+        target = v / t
+        if top:
+            target = target.masked_fill(v < v.topk(top, 1).values[:, -1:], -math.inf)
+        return (p["hard"] * F.cross_entropy(u, labels.flatten())
+                + p["pairing"] * F.mse_loss(u, v)
+                + p["soft"] * t * t * F.cross_entropy(u / t, target.softmax(1)))
 
     def groups(self, decay):
         decayed = [p for n, p in self.w.items()
@@ -218,7 +252,8 @@ def train_ours(args, seed, steps, out, extra=(), resume=False):
 def train_theirs(net, tokens, r, steps, seed, kept=None):
     context, batch = int(r["model.context"]), int(r["train.batch"])
     test = int(len(tokens) * r["data.validation"])
-    batches = Batches(tokens[:len(tokens) - test], context, batch, seed)
+    held = int((len(tokens) - test) * r["train.validation"])
+    batches = Batches(tokens[:len(tokens) - test - held], context, batch, seed)
     warmup = min(int(r["schedule.warmup"] * batches.per_epoch + 0.5), steps)
     optimizer = torch.optim.AdamW(
         net.groups(r["optimizer.weight_decay"]), lr=1.0,
@@ -233,7 +268,7 @@ def train_theirs(net, tokens, r, steps, seed, kept=None):
     for step in range(len(losses), steps):
         for group in optimizer.param_groups:
             group["lr"] = rate(r, step, steps, warmup)
-        loss = net.loss(*batches[step])
+        loss = net.taught(*batches[step])
         optimizer.zero_grad()
         loss.backward()
         if r["optimizer.clip"] > 0:
@@ -270,7 +305,15 @@ def begin(args, seed, folder):
     train_ours(args, seed, 1, first, ["optimizer.lr=1e-30", "optimizer.weight_decay=0"])
     net = Transformer(f"{first}/model.safetensors")
     net.bf16 = args.bf16
-    return net, read_recipe(f"{first}/recipe.ini")
+    r = read_recipe(f"{first}/recipe.ini")
+    net.bits = int(r["quantise.bits"])
+    for s in args.set:  # (a path of this machine is not part of the resolved recipe)
+        if s.startswith("loss.reference="):
+            net.reference = Transformer(s.split("=", 1)[1] + "/model.safetensors")
+    if net.reference:
+        net.parts = {k: r["loss." + k] for k in
+                     ("hard", "pairing", "soft", "temperature", "top")}
+    return net, r
 
 
 def compare(args, seed, folder):

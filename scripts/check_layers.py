@@ -38,6 +38,7 @@ PUBLIC = {
     "env": "env",
     "topk": "kernel",
     "codec": "codec",
+    "compare_text": "trust",
     "graph": "graph",
     "op": "op",
     "data": "data",

@@ -501,6 +501,32 @@ STINT_API stint_value stint_soft_cross_entropy(stint_graph *g, stint_value x,
                                                stint_value reference,
                                                stint_value labels, float temperature);
 
+/** What the parts of a linear distillation are. */
+typedef struct stint_distillation_desc {
+    float hard, pairing, soft; /* what each counts, 0 or more; 0: it is left out */
+    float temperature;         /* of soft, above 0 */
+    int32_t top; /* of soft: the reference's so many likeliest alone, and what equals
+                    the last of them; 0: all. At most 256 */
+    stint_pairing_desc focus; /* of pairing */
+} stint_distillation_desc;
+
+/** Losses of x table^T against labels and against the logits against_x against_table^T
+ * of a reference -> scalar: hard * cross-entropy + pairing * logit pairing + soft *
+ * soft cross-entropy, as stint_softmax_cross_entropy, stint_logit_pairing and
+ * stint_soft_cross_entropy have them, for large vocabularies.
+ *
+ * x [n, width], table [classes, width], labels [n] i32, against_x [n, other width],
+ * against_table [classes, other width]; weights [3] f32, which the three parts are
+ * multiplied by besides, or -1. Logits of either exist for a block of rows at a time,
+ * at most 64 MiB of them (or 64 rows). Gradients flow to x and table alone; the loss is
+ * differentiable once. STINT_E_INPUT: shapes or numbers that are not so. */
+STINT_API stint_value stint_linear_distillation(stint_graph *g, stint_value x,
+                                                stint_value table, stint_value labels,
+                                                stint_value against_x,
+                                                stint_value against_table,
+                                                stint_value weights,
+                                                const stint_distillation_desc *desc);
+
 /** Mean over all elements of (x - target)^2 -> scalar. Both have one shape. */
 STINT_API stint_value stint_mean_squared_error(stint_graph *g, stint_value x,
                                                stint_value target);

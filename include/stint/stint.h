@@ -1,6 +1,7 @@
 /* Everything public, one area a header.
  *
  * codec.h     arrays of floats packed within an error bound
+ * compare_text.h  two models of text: other next tokens, where they fell
  * data.h      images: what is in a folder, checks, rendered letters, downloads
  * env.h       environments for reinforcement learning, many stepped together
  * field.h     trained fields, asked for values and derivatives
@@ -36,6 +37,7 @@
 #define STINT_STINT_H
 
 #include "stint/codec.h"
+#include "stint/compare_text.h"
 #include "stint/data.h"
 #include "stint/embed.h"
 #include "stint/env.h"

@@ -319,8 +319,11 @@ typedef struct stint_train_result {
     double kl, sigma[3];
     /* With train.select: the epoch, from 1, whose weights the model has; else 0. */
     int64_t chosen_epoch;
-    /* What it was chosen by, shares of the held-out images; NaN where not asked for. */
+    /* What it was chosen by, shares of the held-out images; NaN where not asked for,
+     * and of text. */
     double validation_accuracy, validation_mismatch;
+    /* The chosen epoch's loss on what is held out, nats an image or a token; NaN. */
+    double validation_loss;
     /* With a reference: hard, pairing and soft part of the last step's loss, and what
      * they were multiplied by; 0: not there. */
     double loss_part[3], loss_weight[3];

@@ -130,6 +130,7 @@ void sti_cli_train_json(const sti_cli_call *call, const stint_train_result *r,
     sti_json_float(j, "train_loss", r->train_loss);
     if (r->chosen_epoch > 0) {
         sti_json_int(j, "chosen_epoch", r->chosen_epoch);
+        sti_json_float(j, "validation_loss", r->validation_loss);
         sti_json_float(j, "validation_accuracy", r->validation_accuracy);
         sti_json_float(j, "validation_mismatch", r->validation_mismatch);
     }
@@ -169,8 +170,10 @@ static void answer_choice(const stint_train_result *r, sti_text *out)
 {
     sti_text_printf(out,
                     "the model is that of epoch %" PRId64 " of %" PRId64
-                    ": held-out accuracy %.2f %%",
-                    r->chosen_epoch, r->epochs, 100 * r->validation_accuracy);
+                    ": held-out loss %.4f",
+                    r->chosen_epoch, r->epochs, r->validation_loss);
+    if (isfinite(r->validation_accuracy))
+        sti_text_printf(out, ", accuracy %.2f %%", 100 * r->validation_accuracy);
     if (isfinite(r->validation_mismatch))
         sti_text_printf(out, ", %.2f %% other answers than the reference's",
                         100 * r->validation_mismatch);

@@ -7,8 +7,11 @@
 #include "base/progress.h"
 #include "base/shown.h"
 #include "base/units.h"
+#include "cli/cli_compare_text.h"
 #include "cli/cli_trust.h"
+#include "store/model_file.h"
 #include "trust/compare_page.h"
+#include "trust/compare_text_page.h"
 
 typedef struct compare_args {
     const char *data, *floor, *groups, *page, *memory;
@@ -16,6 +19,8 @@ typedef struct compare_args {
     int64_t size, batch, saliency, threads;
     sti_cli_common common;
 } compare_args;
+
+enum { IMAGES = 64 }; /* at a time */
 
 #define FORMATS "auto|folder|tar|idx|cifar|csv"
 static const char *const format_names[] = {"auto", "folder", "tar",
@@ -28,11 +33,12 @@ static const char *const format_names[] = {"auto", "folder", "tar",
 static const sti_option compare_rows[] = {
     {.name = "data",
      .unit = "PATH",
-     COMPARE_ROW(data, STI_OPTION_PATH, "", "labelled images, as for training")},
+     COMPARE_ROW(data, STI_OPTION_PATH, "",
+                 "labelled images, or text, as for training")},
     {.name = "split",
-     .choices = "train|test",
+     .choices = "train|test|all",
      .unit = "NAME",
-     COMPARE_ROW(split, STI_OPTION_CHOICE, "test", "which images")},
+     COMPARE_ROW(split, STI_OPTION_CHOICE, "test", "which part; all: of text")},
     {.name = "format",
      .choices = FORMATS,
      .unit = "KIND",
@@ -63,25 +69,26 @@ static const sti_option compare_rows[] = {
     {.name = "page",
      .unit = "FILE.html",
      COMPARE_ROW(page, STI_OPTION_PATH, "",
-                 "write a page with the images whose answer changed")},
+                 "write a page with the images, or contexts, whose answer changed")},
     {.name = "memory",
      .unit = "FOLDER",
      COMPARE_ROW(memory, STI_OPTION_PATH, "",
                  "of a finished `stint trust memory` over the same images: do changed "
                  "answers fall on what was memorised?")},
     {.name = "batch",
-     .min = 1,
+     .min = 0,
      .max = 1 << 20,
      .unit = "N",
-     COMPARE_ROW(batch, STI_OPTION_INT, "64",
-                 "images at a time; changes memory and speed only")},
+     COMPARE_ROW(batch, STI_OPTION_INT, "0",
+                 "images, or tokens, at a time; 0: 64 and 2048; changes memory and "
+                 "speed only")},
     STI_CLI_THREADS_ROW(compare_args),
     STI_CLI_COMMON_ROWS(compare_args),
 };
 
 typedef struct compare_view {
     sti_progress bar;
-    bool quiet;
+    bool quiet, text;
 } compare_view;
 
 static void on_progress(void *user, const stint_train_progress *p)
@@ -89,8 +96,8 @@ static void on_progress(void *user, const stint_train_progress *p)
     compare_view *view = user;
     /* Another model has begun, or with the same one training images after test ones. */
     if (view->bar.total != p->to_evaluate || p->evaluated < view->bar.done)
-        sti_progress_begin(&view->bar, "compare", "images", p->to_evaluate,
-                           view->quiet);
+        sti_progress_begin(&view->bar, "compare", view->text ? "windows" : "images",
+                           p->to_evaluate, view->quiet);
     sti_progress_update(&view->bar, p->evaluated, "");
 }
 
@@ -369,6 +376,36 @@ static stint_status compare(sti_cli_call *call, const stint_compare_desc *desc,
     return st;
 }
 
+static stint_status compare_text(sti_cli_call *call, const stint_compare_desc *desc,
+                                 compare_view *view)
+{
+    const compare_args *args = call->args;
+    stint_text_fidelity f = {.tokens = 0};
+    if (args->memory || args->size > 0 || args->format != 0)
+        return sti_fail(STINT_E_USAGE, "--memory, --size and --format are of images; "
+                                       "leave them out for text");
+    sti_cli_catch_signals();
+    stint_status st = stint_compare_text(desc, &f);
+    if (view->bar.total > 0)
+        sti_progress_clear(&view->bar);
+    if (st == STINT_OK && args->page)
+        st = sti_compare_text_page(desc, &f, args->page);
+    if (st == STINT_OK)
+        st = sti_cli_compare_text_answer(call, &f);
+    stint_text_fidelity_fini(&f);
+    return st;
+}
+
+static stint_status find_kind(const char *path, bool *text_out)
+{
+    stint_model_file *model = NULL;
+    const stint_status st = stint_model_open(path, &model);
+    if (st == STINT_OK)
+        *text_out = model->network.context > 0;
+    stint_model_close(model);
+    return st;
+}
+
 /* Can the page be written, and over none of what is read? */
 static stint_status check_page(const compare_args *args, const stint_compare_desc *d)
 {
@@ -391,22 +428,23 @@ static stint_status compare_run(sti_cli_call *call)
 {
     const compare_args *args = call->args;
     compare_view view = {.quiet = call->common->quiet};
-    stint_compare_desc desc = {
-        .reference = sti_cli_model_path(call, call->operands[0]),
-        .changed = sti_cli_model_path(call, call->operands[1]),
-        .data = {.path = args->data,
-                 .split = args->split == 0 ? STINT_DATA_TRAIN : STINT_DATA_TEST,
-                 .format = format_names[args->format],
-                 .size = args->size},
-        .saliency = args->saliency,
-        .threads = (int)args->threads,
-        .batch = args->batch,
-        .progress = on_progress,
-        .user = &view};
+    stint_compare_desc desc = {.reference = sti_cli_model_path(call, call->operands[0]),
+                               .changed = sti_cli_model_path(call, call->operands[1]),
+                               .data = {.path = args->data,
+                                        .split = args->split == 0   ? STINT_DATA_TRAIN
+                                                 : args->split == 1 ? STINT_DATA_TEST
+                                                                    : STINT_DATA_ALL,
+                                        .format = format_names[args->format],
+                                        .size = args->size},
+                               .saliency = args->saliency,
+                               .threads = (int)args->threads,
+                               .batch = args->batch,
+                               .progress = on_progress,
+                               .user = &view};
     void *held = NULL;
     if (!args->data)
         return sti_fail(STINT_E_USAGE,
-                        "no images given; say where they are: --data PATH");
+                        "no images or text given; say where they are: --data PATH");
     stint_status st = desc.reference && desc.changed ? STINT_OK : STINT_E_MEMORY;
     if (st == STINT_OK)
         st = find_floor(call, &desc);
@@ -416,7 +454,11 @@ static stint_status compare_run(sti_cli_call *call)
         st = sti_cli_read_groups(call, args->groups, &held, &desc.group,
                                  &desc.group_count);
     if (st == STINT_OK)
-        st = compare(call, &desc, &view);
+        st = find_kind(desc.reference, &view.text);
+    if (st == STINT_OK && !view.text && desc.batch == 0)
+        desc.batch = IMAGES;
+    if (st == STINT_OK)
+        st = (view.text ? compare_text : compare)(call, &desc, &view);
     sti_free(held);
     return st;
 }
@@ -427,8 +469,9 @@ const sti_cli_command sti_cmd_compare = {
     .operands = "REFERENCE NEW",
     .example =
         "stint compare runs/a runs/small --data out/glyphs --floor runs/b,runs/c",
-    .about = "Both models answer the same labelled images. Told are the answers that "
-             "changed, which of them were right before, by class and group, how far "
+    .about = "Both models answer the same labelled images, or say what follows every "
+             "token of a text. Told are the answers that changed, which of them were "
+             "right before, by class and group, how far "
              "probabilities moved, and, with models of other seeds, how much of it is "
              "chance. Models are model.safetensors files or folders of runs.",
     .min_operands = 2,

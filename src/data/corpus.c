@@ -122,8 +122,8 @@ static stint_status open_tokens(const sti_corpus_desc *desc, sti_corpus *c)
 
 /* ---- parts ---- */
 
-static stint_status read_tokens(const sti_corpus *c, int64_t first, int64_t count,
-                                int32_t *out)
+stint_status sti_corpus_tokens(const sti_corpus *c, int64_t first, int64_t count,
+                               int32_t *out)
 {
     uint8_t bytes[4096];
     const int64_t most = (int64_t)sizeof bytes / c->token_bytes;
@@ -150,7 +150,7 @@ static stint_status count_bytes(const sti_corpus *c, sti_corpus_part *part)
     stint_status st = STINT_OK;
     for (int64_t at = part->begin + 1; at < part->end && st == STINT_OK; at += 512) {
         const int64_t n = part->end - at < 512 ? part->end - at : 512;
-        st = read_tokens(c, at, n, tokens);
+        st = sti_corpus_tokens(c, at, n, tokens);
         for (int64_t i = 0; i < n && st == STINT_OK; i++) {
             size_t n_bytes;
             if (tokens[i] < 0 ||
@@ -166,9 +166,13 @@ static stint_status count_bytes(const sti_corpus *c, sti_corpus_part *part)
 static stint_status split(const sti_corpus_desc *desc, sti_corpus *c)
 {
     const int64_t test = (int64_t)((double)c->tokens * desc->validation);
-    c->train = (sti_corpus_part){.begin = 0, .end = c->tokens - test};
+    const int64_t held = (int64_t)((double)(c->tokens - test) * desc->hold_out);
+    c->train = (sti_corpus_part){.begin = 0, .end = c->tokens - test - held};
+    c->held = (sti_corpus_part){.begin = c->train.end, .end = c->tokens - test};
     c->test = (sti_corpus_part){.begin = c->tokens - test, .end = c->tokens};
     stint_status st = count_bytes(c, &c->train);
+    if (st == STINT_OK)
+        st = count_bytes(c, &c->held);
     return st == STINT_OK ? count_bytes(c, &c->test) : st;
 }
 
@@ -247,14 +251,21 @@ int64_t sti_corpus_test_windows(const sti_corpus_part *part, int64_t context)
     return labels < 1 ? 0 : (labels + context - 1) / context;
 }
 
+/* Bytes of a part's first token, which the part does not count. */
+static int64_t first_bytes(const sti_corpus *c, const sti_corpus_part *part)
+{
+    size_t first = 0;
+    int32_t token;
+    if (part->end > part->begin &&
+        sti_corpus_tokens(c, part->begin, 1, &token) == STINT_OK)
+        (void)stint_tokenizer_token(c->tokenizer, token, &first);
+    return (int64_t)first;
+}
+
 int64_t sti_corpus_bytes(const sti_corpus *c)
 {
-    size_t first = 0; /* of the test part, which that part does not count */
-    int32_t token;
-    if (c->test.end > c->test.begin &&
-        read_tokens(c, c->test.begin, 1, &token) == STINT_OK)
-        (void)stint_tokenizer_token(c->tokenizer, token, &first);
-    return c->train.bytes + c->test.bytes + (int64_t)first;
+    return c->train.bytes + first_bytes(c, &c->held) + c->held.bytes +
+           first_bytes(c, &c->test) + c->test.bytes;
 }
 
 double sti_corpus_bits_per_byte(const sti_corpus_part *part, double nats)
@@ -287,10 +298,10 @@ stint_status sti_corpus_batch(const sti_corpus *c, const sti_corpus_cut *cut,
         int64_t n = windows[w] < 0 ? 0 : cut->part.end - 1 - first;
         n = n < 0 ? 0 : n > context ? context : n;
         if (n > 0)
-            st = read_tokens(c, first, n, tokens);
+            st = sti_corpus_tokens(c, first, n, tokens);
         if (n > 0 && st == STINT_OK) {
             memcpy(labels, tokens + 1, (size_t)(n - 1) * sizeof *labels);
-            st = read_tokens(c, first + n, 1, &labels[n - 1]);
+            st = sti_corpus_tokens(c, first + n, 1, &labels[n - 1]);
         }
         for (int64_t i = n; i < context; i++) {
             tokens[i] = 0;

@@ -5,10 +5,10 @@
  * from there by pread: they take no resident memory, whatever the length of the text.
  * Where no cache can be written they are kept in memory.
  *
- * The tokens are cut in two contiguous parts, training and test. An epoch of training
- * visits windows of `context` tokens side by side, from a first position that is drawn
- * for each epoch; labels are the tokens that follow. A window is a pure function of
- * (seed, epoch, index). */
+ * The tokens are cut in contiguous parts: training, what is held out of it, test. An
+ * epoch of training visits windows of `context` tokens side by side, from a first
+ * position that is drawn for each epoch; labels are the tokens that follow. A window is
+ * a pure function of (seed, epoch, index). */
 #ifndef STI_DATA_CORPUS_H
 #define STI_DATA_CORPUS_H
 
@@ -28,6 +28,7 @@ typedef struct sti_corpus_desc {
     stint_tokenizer_kind kind;
     int32_t vocabulary;  /* of byte pairs to learn; 0: 4096 */
     double validation;   /* share of the tokens that is the test part: the last ones */
+    double hold_out;     /* share of the others that is not trained on, their last */
     size_t budget_bytes; /* preparing that needs more is refused; 0: no limit */
 } sti_corpus_desc;
 
@@ -41,7 +42,7 @@ typedef struct sti_corpus {
     const char *path; /* absolute */
     const stint_tokenizer *tokenizer;
     int64_t files, bytes, tokens;
-    sti_corpus_part train, test;
+    sti_corpus_part train, held, test; /* one after the other; held may be empty */
     char text_sha256[65];
     /* Private. */
     sti_arena *arena;
@@ -76,6 +77,11 @@ stint_status sti_corpus_look_at(const char *path, sti_arena *arena,
  * afterwards: any number of threads may use it. */
 stint_status sti_corpus_open(const sti_corpus_desc *desc, sti_corpus **corpus_out);
 void sti_corpus_close(sti_corpus *corpus); /* NULL is fine */
+
+/* Tokens first .. first + count - 1 of the whole text, which has them. Allocates
+ * nothing. STINT_E_IO. */
+stint_status sti_corpus_tokens(const sti_corpus *corpus, int64_t first, int64_t count,
+                               int32_t *tokens_out);
 
 /* Windows of an epoch over a part; 0: the part is shorter than a window and the token
  * after it. */

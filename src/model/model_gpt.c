@@ -321,24 +321,23 @@ static stint_status check_tokens(const char *name, const stint_shape *tokens)
     return STINT_OK;
 }
 
-stint_value stint_text_model_build(stint_graph *graph, const char *name,
-                                   const stint_text_model_desc *desc,
-                                   stint_value tokens, stint_value labels)
+sti_text_trunk sti_text_model_trunk(stint_graph *graph, const char *name,
+                                    const stint_text_model_desc *desc,
+                                    stint_value tokens)
 {
     text_model m = {.g = graph, .d = *desc};
-    if (tokens < 0 || labels < 0)
-        return -1;
     const stint_shape shape = stint_value_shape(graph, tokens);
     stint_status status = check_tokens(name, &shape);
     if (status == STINT_OK)
         status = sti_text_model_resolve(name, &m.d, &m.llama);
-    if (status != STINT_OK)
-        return sti_graph_fail(graph, status);
+    if (status != STINT_OK) {
+        sti_graph_fail(graph, status);
+        return (sti_text_trunk){-1, -1};
+    }
     m.batch = shape.dim[0];
     m.context = shape.dim[1];
     m.rows = m.batch * m.context;
     m.residual = DEVIATION / sqrtf(2.0f * (float)m.d.depth);
-    const stint_shape flat = stint_shape_make(STINT_I32, 1, &m.rows);
     const stint_value words = table(&m, "wte", m.d.vocabulary, false);
     stint_value x = embed(&m, tokens, words);
     for (int64_t i = 0; i < m.d.depth; i++)
@@ -347,6 +346,20 @@ stint_value stint_text_model_build(stint_graph *graph, const char *name,
     const stint_value head = m.d.head == STINT_TEXT_HEAD_OWN
                                  ? table(&m, "lm_head", m.d.vocabulary, true)
                                  : words;
-    return stint_linear_cross_entropy(graph, x, head,
+    return (sti_text_trunk){x, head};
+}
+
+stint_value stint_text_model_build(stint_graph *graph, const char *name,
+                                   const stint_text_model_desc *desc,
+                                   stint_value tokens, stint_value labels)
+{
+    if (tokens < 0 || labels < 0)
+        return -1;
+    const sti_text_trunk trunk = sti_text_model_trunk(graph, name, desc, tokens);
+    if (trunk.x < 0)
+        return -1;
+    const stint_shape x = stint_value_shape(graph, trunk.x);
+    const stint_shape flat = stint_shape_make(STINT_I32, 1, x.dim);
+    return stint_linear_cross_entropy(graph, trunk.x, trunk.table,
                                       stint_reshape(graph, labels, &flat), 0);
 }

@@ -6,17 +6,9 @@
 #include "base/units.h"
 #include "kernel/normal/normal.h"
 #include "model/field_terms.h"
+#include "model/network_parts.h"
 #include "pass/pass.h"
 #include "stint/op.h"
-
-static void add_output(stint_graph *graph, sti_output_kind kind, stint_value value,
-                       const char *name)
-{
-    if (value >= 0)
-        sti_graph_output(
-            graph,
-            &(sti_output){.kind = kind, .value = value, .target = -1, .name = name});
-}
 
 /* Value of an output; a pass may have put another one in its place. -1: none. */
 static stint_value find_output(const stint_graph *graph, const char *name)
@@ -26,21 +18,6 @@ static stint_value find_output(const stint_graph *graph, const char *name)
         if (outputs[i].kind >= STI_OUTPUT_METRIC && strcmp(outputs[i].name, name) == 0)
             return outputs[i].value;
     return -1;
-}
-
-/* tokens, labels [sequences, context] i32; what is no token has the label -1. */
-static stint_status append_text(const sti_network_desc *desc, sti_network *net)
-{
-    stint_graph *g = net->graph;
-    const stint_shape shape =
-        stint_shape_make(STINT_I32, 2, (int64_t[]){net->images, desc->context});
-    net->input = stint_input(g, "tokens", &shape);
-    net->labels = stint_input(g, "labels", &shape);
-    add_output(
-        g, STI_OUTPUT_METRIC,
-        stint_text_model_build(g, desc->name, &desc->text, net->input, net->labels),
-        "loss");
-    return stint_graph_check(g);
 }
 
 /* In use points and targets are those that are asked for. In training there is a loss
@@ -75,14 +52,11 @@ static stint_status append_field(const sti_network_desc *desc, stint_mode mode,
             stint_field_build(g, desc->name, &desc->field, net->input);
         loss = stint_mean_squared_error(g, y, net->labels);
         if (!train)
-            add_output(g, STI_OUTPUT_FETCH, y, "logits");
+            sti_network_add_output(g, STI_OUTPUT_FETCH, y, "logits");
     }
-    add_output(g, STI_OUTPUT_METRIC, loss, "loss");
+    sti_network_add_output(g, STI_OUTPUT_METRIC, loss, "loss");
     return stint_graph_check(g);
 }
-
-static const char *const part_names[STI_LOSS_PARTS] = {"loss.hard", "loss.pairing",
-                                                       "loss.soft"};
 
 /* Logits of the reference on the same images. It runs before the network, so that
  * nothing but its logits lives on when the first activation is saved. */
@@ -104,7 +78,7 @@ static stint_value weigh(const sti_network_desc *desc, sti_network *net, int par
 {
     stint_graph *g = net->graph;
     const stint_shape scalar = stint_shape_make(STINT_F32, 0, NULL);
-    add_output(g, STI_OUTPUT_METRIC, value, part_names[part]);
+    sti_network_add_output(g, STI_OUTPUT_METRIC, value, sti_loss_part_names[part]);
     if (desc->loss.factor[part] != 1.0f)
         value = stint_scale(g, value, desc->loss.factor[part]);
     if (!desc->loss.weighted)
@@ -130,10 +104,7 @@ static stint_value append_loss(const sti_network_desc *desc, sti_network *net,
 {
     stint_graph *g = net->graph;
     stint_value loss = -1;
-    if (desc->loss.weighted) {
-        const stint_shape shape = STINT_SHAPE(STI_LOSS_PARTS);
-        net->weights = stint_input(g, "loss_weights", &shape);
-    }
+    sti_network_add_loss_weights(desc, net);
     for (int part = 0; part < STI_LOSS_PARTS; part++) {
         if (desc->loss.factor[part] == 0)
             continue;
@@ -206,12 +177,13 @@ static stint_status append_images(const sti_network_desc *desc, stint_mode mode,
     stint_value loss = append_labels_loss(desc, mode, net, logits, smoothing);
     if (taught)
         loss = append_loss(desc, net, loss, logits, reference);
-    add_output(g, STI_OUTPUT_METRIC, loss, "loss");
-    add_output(g, STI_OUTPUT_METRIC, stint_count_correct(g, logits, net->labels),
-               "correct");
+    sti_network_add_output(g, STI_OUTPUT_METRIC, loss, "loss");
+    sti_network_add_output(g, STI_OUTPUT_METRIC,
+                           stint_count_correct(g, logits, net->labels), "correct");
     if (mode == STINT_EVAL) {
-        add_output(g, STI_OUTPUT_FETCH, logits, "logits");
-        add_output(g, STI_OUTPUT_FETCH, stint_softmax(g, logits), "probabilities");
+        sti_network_add_output(g, STI_OUTPUT_FETCH, logits, "logits");
+        sti_network_add_output(g, STI_OUTPUT_FETCH, stint_softmax(g, logits),
+                               "probabilities");
     }
     return stint_graph_check(g);
 }
@@ -260,7 +232,7 @@ static void find_outputs(sti_network *net)
     net->moved = find_output(net->graph, "lfsr_moved");
     net->kl_weight = find_input(net->graph, "kl_weight");
     for (int part = 0; part < STI_LOSS_PARTS; part++)
-        net->part[part] = find_output(net->graph, part_names[part]);
+        net->part[part] = find_output(net->graph, sti_loss_part_names[part]);
 }
 
 /* The sum of squares of all gradients, in their order, as a metric. */
@@ -275,7 +247,7 @@ static stint_status append_squares(stint_graph *g)
         const stint_value squares = stint_squares(g, output.value);
         sum = sum < 0 ? squares : stint_add(g, sum, squares);
     }
-    add_output(g, STI_OUTPUT_METRIC, sum, "gradient_squares");
+    sti_network_add_output(g, STI_OUTPUT_METRIC, sum, "gradient_squares");
     return stint_graph_check(g);
 }
 
@@ -306,7 +278,8 @@ static bool is_in_set(const void *user, const sti_value_row *param,
 /* The loss against the labels, as it stands in the graph; -1: there is none. */
 static stint_value labels_loss(const sti_network_desc *desc, const stint_graph *g)
 {
-    return find_output(g, desc->loss.reference ? part_names[STI_LOSS_HARD] : "loss");
+    return find_output(g, desc->loss.reference ? sti_loss_part_names[STI_LOSS_HARD]
+                                               : "loss");
 }
 
 /* The objective and factor times the mean over the images of |d own loss / d image|^2,
@@ -368,7 +341,7 @@ stint_status sti_network_build(const sti_network_desc *desc, stint_mode mode,
     }
     if (st == STINT_OK)
         st = desc->field.coordinates > 0 ? append_field(desc, mode, &net)
-             : desc->context             ? append_text(desc, &net)
+             : desc->context             ? sti_network_append_text(desc, mode, &net)
                                          : append_images(desc, mode, &net);
     if (st == STINT_OK)
         st = sti_pass_quantise(net.graph, STI_ROLE_PARAM, desc->weight_bits);

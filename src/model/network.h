@@ -21,6 +21,7 @@ typedef struct sti_loss_desc {
     const struct sti_network_desc *reference; /* NULL: labels alone */
     float factor[STI_LOSS_PARTS];             /* 0: that part is not there */
     float temperature;
+    int32_t top;                   /* of soft, of text: see stint_distillation_desc */
     float focal_base, focal_right; /* of pairing, see stint_pairing_desc */
     bool weighted; /* factors are also multiplied by the input "loss_weights" */
 } sti_loss_desc;
@@ -64,7 +65,7 @@ typedef struct sti_network_desc {
     bool squares;            /* in training: |gradient|^2 is a metric */
     bool mixed;         /* in training: images have two labels, see train/mixup.h */
     bool class_weights; /* in training: images count by the input of that name */
-    sti_loss_desc loss; /* in training, of images */
+    sti_loss_desc loss; /* in training, of images and text */
     sti_lora_desc lora; /* of text: adapters beside its products */
     const sti_update_set *update; /* in training: what is trained; NULL: all of it */
     bool frozen_bytes; /* with update: the other weights in bytes, see sti_pass_bytes */

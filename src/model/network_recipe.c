@@ -134,6 +134,7 @@ stint_status sti_recipe_text_network(const stint_recipe *recipe, int64_t tokens,
                                      .kv_heads = model->kv_heads,
                                      .dropout = dropout > 0 ? (float)dropout : 0},
                             .context = model->context,
+                            .weight_bits = (int)sti_quantise_section_of(recipe)->bits,
                             .bf16 = is_bf16(recipe)};
     if (net.text.vocabulary == 0)
         net.text.vocabulary = tokens;

@@ -12,6 +12,16 @@
 stint_status sti_text_model_resolve(const char *name, stint_text_model_desc *desc,
                                     bool *llama_out);
 
+/* What comes before the loss: the last normalised activations x [batch * context,
+ * width], and the table [vocabulary, width] that they meet, in the graph. */
+typedef struct sti_text_trunk {
+    stint_value x, table; /* -1: the graph has failed */
+} sti_text_trunk;
+/* tokens [batch, context] i32. */
+sti_text_trunk sti_text_model_trunk(stint_graph *graph, const char *name,
+                                    const stint_text_model_desc *desc,
+                                    stint_value tokens);
+
 /* "gpt" or "llama" of any name that is known. */
 const char *sti_text_model_family(const char *name);
 

@@ -167,7 +167,7 @@ typedef struct sti_row_norm_attr {
 extern const sti_op sti_op_layer_norm, sti_op_rms_norm;
 
 /* ReLU: out y, sign bits (optional). relu_grad: dy where the bit is set. */
-extern const sti_op sti_op_relu, sti_op_relu_grad;
+extern const sti_op sti_op_relu, sti_op_relu6, sti_op_leaky_relu, sti_op_relu_grad;
 extern const sti_op sti_op_bias, sti_op_add;
 
 #endif

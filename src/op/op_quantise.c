@@ -1,8 +1,7 @@
 /* Weights as a signed integer of few bits a weight and one scale an output channel
  * would hold them. Straight-through: the gradient of the rounding is 1 (Bengio et al.
  * 2013). */
-#include <math.h>
-
+#include "kernel/elementwise/round_columns.h"
 #include "op/op_priv.h"
 
 typedef struct quantise_attr {
@@ -28,26 +27,6 @@ static stint_status infer_quantise(const stint_graph *graph, const sti_node *nod
     return STINT_OK;
 }
 
-/* Columns first..last-1 of x [rows, n]: q = round(x / s) s with the largest magnitude
- * of a column at the largest integer; rounding by adding 1.5 2^23, to even on ties. */
-static void quantise_columns(int64_t rows, int64_t n, int64_t first, int64_t last,
-                             float levels, const float *x, float *y)
-{
-    const float magic = 0x1.8p23f;
-    float most[COLUMNS_A_PIECE] = {0};
-    for (int64_t r = 0; r < rows; r++)
-        for (int64_t c = first; c < last; c++)
-            most[c - first] = fabsf(x[r * n + c]) > most[c - first]
-                                  ? fabsf(x[r * n + c])
-                                  : most[c - first];
-    for (int64_t r = 0; r < rows; r++)
-        for (int64_t c = first; c < last; c++) {
-            const float step = most[c - first] / levels;
-            const float q = step > 0 ? x[r * n + c] / step + magic - magic : 0.0f;
-            y[r * n + c] = q * step;
-        }
-}
-
 static void quantise_piece(void *arg, int64_t piece, int worker)
 {
     const sti_call *call = arg;
@@ -55,9 +34,13 @@ static void quantise_piece(void *arg, int64_t piece, int worker)
     const stint_shape *x = sti_op_in_shape(call->graph, call->node, 0);
     const int64_t n = x->dim[x->rank - 1], first = piece * COLUMNS_A_PIECE;
     const int64_t last = first + COLUMNS_A_PIECE < n ? first + COLUMNS_A_PIECE : n;
+    const int64_t rows = stint_shape_count(x) / n;
+    const float *from = (const float *)call->in[0] + first;
+    float *to = (float *)call->out[0] + first;
+    float largest[COLUMNS_A_PIECE] = {0};
     (void)worker;
-    quantise_columns(stint_shape_count(x) / n, n, first, last,
-                     (float)((1 << (attr->bits - 1)) - 1), call->in[0], call->out[0]);
+    sti_columns_largest_f32(rows, last - first, n, from, largest);
+    sti_columns_round_f32(rows, last - first, n, (int)attr->bits, largest, from, to);
 }
 
 static void run_quantise(const sti_call *call)

@@ -139,10 +139,10 @@ static stint_status read_recipe(stint_model_file *m)
     const sti_network_desc of_recipe = sti_recipe_network_desc(m->recipe);
     m->network.name = of_recipe.name;
     m->network.bf16 = of_recipe.bf16;
+    m->network.weight_bits = of_recipe.weight_bits;
     if (sti_recipe_is_text(m->recipe) || sti_recipe_is_field(m->recipe))
         return STINT_OK; /* sizes, or names, come from the file */
     m->network.model = of_recipe.model;
-    m->network.weight_bits = of_recipe.weight_bits;
     m->network.bayes = of_recipe.bayes;
     const char *numerics = text_of(m, STI_META_NUMERICS);
     const bool older =

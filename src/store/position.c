@@ -32,6 +32,7 @@ const sti_position_field sti_position_fields[] = {
     {"shrink_step", offsetof(sti_position, shrink_step), true, false, true},
     {"shrink_loss", offsetof(sti_position, shrink_loss), false, false, true},
     LATE(better_step, true),
+    LATE(chosen_loss, false),
     LATE(grow_accumulate, true),
     LATE(grow_step, true),
     LATE(grow_epoch, true),

@@ -19,6 +19,7 @@ typedef struct sti_position {
     int64_t shrink_step; /* after it the compression of lowest loss, + 1; 0: none yet */
     double shrink_loss;  /* of that on the held-out images */
     int64_t better_step; /* of the last epoch that was better than all before */
+    double chosen_loss;  /* of chosen_step, on what is held out */
     /* Where batches grow by noise: micro-batches a shard now (0: as at first), since
      * which step, of which epoch, after how many of its images; and sums of the scale.
      */

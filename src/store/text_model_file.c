@@ -41,8 +41,9 @@ static sti_weight_source plain_source(const stint_text_model *model)
         stint_text_model *m = (stint_text_model *)(uintptr_t)model;
         return sti_gguf_source(&m->gguf_weights);
     }
-    return (sti_weight_source){
+    const sti_weight_source plain = {
         .user = model->file, .by_columns = never_by_columns, .read = read_runs};
+    return model->rounding ? sti_text_rounding_source(model->rounding, plain) : plain;
 }
 
 /* ---- with an adapter ---- */
@@ -157,7 +158,9 @@ static stint_status open_file(stint_text_model *m, const char *path)
         .family = sti_text_model_family(m->file->network.name)};
     if (!m->file->tokenizer)
         snprintf(m->why, sizeof m->why, "the model holds no tokeniser");
-    return STINT_OK;
+    return m->file->network.weight_bits > 0
+               ? sti_text_rounding_create(m->file, &m->rounding)
+               : STINT_OK;
 }
 
 /* Every tensor is there, in the shape that the sizes say. */
@@ -206,6 +209,7 @@ void stint_text_model_close(stint_text_model *m)
     stint_model_close(m->file);
     sti_hf_folder_close(m->folder);
     sti_gguf_close(m->gguf);
+    sti_text_rounding_destroy(m->rounding);
     sti_adapter_close(m->adapter);
     stint_tokenizer_close(m->tokenizer);
     sti_free(m);

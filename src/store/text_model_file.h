@@ -7,6 +7,7 @@
 #include "store/gguf_model.h"
 #include "store/hf_folder.h"
 #include "store/model_file.h"
+#include "store/text_rounding.h"
 
 struct stint_text_model {
     stint_model_file *file; /* one of the three */
@@ -14,9 +15,10 @@ struct stint_text_model {
     sti_gguf *gguf;
     sti_hf_config gguf_config;
     sti_gguf_weights gguf_weights;
-    sti_adapter *adapter;       /* NULL: none */
-    stint_tokenizer *tokenizer; /* of a folder or a GGUF file */
-    char why[512];              /* it has none */
+    sti_text_rounding *rounding; /* of a file of rounded weights; NULL: none */
+    sti_adapter *adapter;        /* NULL: none */
+    stint_tokenizer *tokenizer;  /* of a folder or a GGUF file */
+    char why[512];               /* it has none */
     stint_text_model_facts facts;
 };
 

@@ -16,6 +16,7 @@ sti_loss_desc sti_loss_of_recipe(const sti_loss_values *loss)
     return (sti_loss_desc){
         .factor = {(float)loss->hard, (float)loss->pairing, (float)loss->soft},
         .temperature = (float)loss->temperature,
+        .top = (int32_t)loss->top,
         .focal_base = focal ? (float)(loss->focal_base / max_value) : 1.0f,
         .focal_right = focal ? (float)(loss->focal_right / max_value) : 0.0f,
         .weighted = loss->weighting == STI_WEIGHTING_LEARNABLE ||

@@ -67,6 +67,14 @@ static const sti_option rows[] = {
      .unit = "VALUE",
      .help = "of the soft part: both models' scores are divided by it, and the part is "
              "multiplied by its square"},
+    {.name = "top",
+     .type = STI_OPTION_INT,
+     STI_OPTION_RANGE(0, 256),
+     .default_text = "0",
+     AT(top),
+     .unit = "N",
+     .help = "of the soft part, of text: the reference's so many likeliest tokens "
+             "alone; 0: all"},
     {.name = "weighting",
      .type = STI_OPTION_CHOICE,
      STI_OPTION_NO_BOUND,

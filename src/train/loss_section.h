@@ -16,6 +16,7 @@ typedef struct sti_loss_values {
     const char *reference; /* model to stay close to; NULL: none */
     double hard, pairing, soft, temperature;
     int weighting, softadapt;
+    int64_t top;    /* 0: all */
     int64_t window; /* steps */
     double beta, focal_base, focal_right;
     double gradient_penalty;

@@ -61,6 +61,10 @@ static size_t data_bytes(const sti_setup *setup, int lanes)
                (setup->inputs->test_count > 0
                     ? sti_evaluation_bytes(setup->inputs->test_count, 0,
                                            setup->train.images, lanes)
+                    : 0) +
+               (setup->inputs->validation_count > 0
+                    ? sti_evaluation_bytes(setup->inputs->validation_count, 0,
+                                           setup->train.images, lanes)
                     : 0);
     size_t bytes = sti_data_memory_bytes(setup->inputs->train_data, lanes, workers);
     if (setup->inputs->test_data)

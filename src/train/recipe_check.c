@@ -57,6 +57,15 @@ static void check_text(const stint_recipe *recipe, sti_complaints *list)
                      sti_recipe_format(recipe), sti_recipe_network(recipe));
     if (v.data->size > 0 || v.data->channels > 0)
         sti_complain(list, "data.size, data.channels: are of images; text has neither");
+    if (v.train->select == STI_SELECT_ACCURACY ||
+        v.train->select == STI_SELECT_MISMATCH)
+        sti_complain(list,
+                     "train.select: accuracy and mismatch count classes of images; "
+                     "of text, use loss");
+    if (v.quantise->bits > 0 && sti_update_section_of(recipe)->what == STI_UPDATE_LORA)
+        sti_complain(list, "quantise.bits: would round the sum of a weight and its "
+                           "adapter, which training does not see; leave it out, or "
+                           "train another part than lora");
     if (v.model->stem != STINT_STEM_AUTO)
         sti_complain(list, "model.stem: is of networks for images");
     if (stint_text_model_resolve(sti_recipe_network(recipe), &sizes, &context) !=
@@ -67,6 +76,9 @@ static void check_text(const stint_recipe *recipe, sti_complaints *list)
 static void check_images(const stint_recipe *recipe, sti_complaints *list)
 {
     const sti_recipe_view v = sti_recipe_view_of(recipe);
+    if (v.loss->top > 0)
+        sti_complain(list, "loss.top: is of text, whose vocabulary is large; leave it "
+                           "out");
     if (strcmp(sti_recipe_format(recipe), "text") == 0)
         sti_complain(list,
                      "data.format: text is not what %s learns from; gpt and llama do",

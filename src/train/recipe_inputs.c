@@ -45,6 +45,7 @@ stint_status sti_recipe_open_text(const stint_recipe *recipe,
                                   .kind = (stint_tokenizer_kind)v.data->tokenizer,
                                   .vocabulary = (int32_t)sti_recipe_vocabulary(recipe),
                                   .validation = v.data->validation,
+                                  .hold_out = v.train->validation,
                                   .budget_bytes = v.run->memory_bytes};
     return sti_corpus_open(&desc, corpus_out);
 }

@@ -94,6 +94,7 @@ static void fill_result(const sti_run *run, stint_train_result *r)
         .steps = p->step,
         .epochs = run->job.epochs,
         .parameters = run->job.plan.result.parameters,
+        .validation_loss = (double)NAN,
         .validation_accuracy = (double)NAN,
         .validation_mismatch = (double)NAN};
     for (int i = 0; i < STI_LOSS_PARTS && run->job.inputs.reference; i++) {
@@ -103,7 +104,9 @@ static void fill_result(const sti_run *run, stint_train_result *r)
     if (p->chosen_step > 0) {
         const double count = (double)run->job.inputs.validation_count;
         r->chosen_epoch = sti_course_epoch(&run->job.course, p->chosen_step);
-        r->validation_accuracy = (double)p->chosen_right / count;
+        r->validation_loss = p->chosen_loss;
+        if (!run->job.inputs.text)
+            r->validation_accuracy = (double)p->chosen_right / count;
         if (sti_train_section_of(run->recipe)->select == STI_SELECT_MISMATCH)
             r->validation_mismatch = (double)p->chosen_others / count;
     }

@@ -326,7 +326,10 @@ stint_status sti_run_log_epoch(sti_run_log *log, const sti_position *p, int64_t 
     }
     if (held_out) {
         const double count = (double)held_out->count;
-        sti_json_float(json, "validation_accuracy", (double)held_out->right / count);
+        sti_json_float(json, "validation_loss", held_out->loss);
+        if (held_out->right >= 0)
+            sti_json_float(json, "validation_accuracy",
+                           (double)held_out->right / count);
         if (held_out->others >= 0)
             sti_json_float(json, "validation_mismatch",
                            (double)held_out->others / count);
@@ -522,6 +525,7 @@ stint_status sti_run_log_end(sti_run_log *log, stint_status status,
     sti_json_float(json, "test_accuracy", r->test_accuracy);
     if (r->chosen_epoch > 0) {
         sti_json_int(json, "chosen_epoch", r->chosen_epoch);
+        sti_json_float(json, "validation_loss", r->validation_loss);
         sti_json_float(json, "validation_accuracy", r->validation_accuracy);
         sti_json_float(json, "validation_mismatch", r->validation_mismatch);
     }

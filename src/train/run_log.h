@@ -27,7 +27,8 @@ typedef struct sti_log_parts {
 /* Answers to the held-out images after an epoch; others -1: no reference is followed.
  */
 typedef struct sti_log_validation {
-    int64_t count, right, others;
+    int64_t count, right, others; /* right -1: text has no classes to be right about */
+    double loss;
 } sti_log_validation;
 
 /* Figures of the last step, and the speed since the last line. */

@@ -71,6 +71,9 @@ static int how_much_better(const sti_run *run, int64_t right, int64_t others)
     const sti_position *p = &run->position;
     if (p->chosen_step == 0)
         return 1;
+    if (sti_train_section_of(run->recipe)->select == STI_SELECT_LOSS)
+        return (run->validation.loss < p->chosen_loss) -
+               (run->validation.loss > p->chosen_loss);
     if (sti_train_section_of(run->recipe)->select == STI_SELECT_ACCURACY)
         return sign(right - p->chosen_right);
     const double least =
@@ -96,7 +99,7 @@ stint_status sti_select_epoch(sti_run *run, int64_t epoch)
     int64_t right = 0, others = 0;
     stint_status st = sti_step_engine_evaluate(run->engine, STI_EVALUATE_VALIDATION,
                                                &run->norm, e, NULL, NULL);
-    for (int64_t i = 0; i < e->count && st == STINT_OK; i++) {
+    for (int64_t i = 0; i < e->count && e->classes > 0 && st == STINT_OK; i++) {
         right += e->predicted[i] == sti_data_label(run->job.inputs.validation_data, i);
         if (run->reference_answer)
             others += e->predicted[i] != run->reference_answer[i];
@@ -112,6 +115,7 @@ stint_status sti_select_epoch(sti_run *run, int64_t epoch)
     run->position.chosen_step = run->position.step;
     run->position.chosen_right = right;
     run->position.chosen_others = others;
+    run->position.chosen_loss = run->validation.loss;
     return STINT_OK;
 }
 

@@ -1,4 +1,4 @@
-/* Which epoch's weights a run's model gets: the last, or the best by images that are
+/* Which epoch's weights a run's model gets: the last, or the best by images or text
  * held out of training (train.validation, train.select).
  *
  * The best so far lies in model.safetensors itself, written when an epoch is better

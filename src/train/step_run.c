@@ -436,7 +436,9 @@ stint_status sti_step_engine_evaluate(sti_step_engine *engine, sti_evaluation_of
     sti_eval_source source = {
         .norm = norm, .text = desc->text, .field = desc->field_test};
     if (desc->text)
-        source.part = desc->text->test;
+        source.part = of == STI_EVALUATE_TEST    ? desc->text->test
+                      : of == STI_EVALUATE_TRAIN ? desc->text->train
+                                                 : desc->text->held;
     source.data = of == STI_EVALUATE_TEST    ? desc->test_data
                   : of == STI_EVALUATE_TRAIN ? desc->train_data
                                              : desc->validation_data;

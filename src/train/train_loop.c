@@ -407,7 +407,8 @@ static stint_status record_epoch(sti_run *run, int64_t epoch, bool tested)
     p->epoch_images = run->epoch_images = 0;
     const sti_log_validation held_out = {
         .count = run->job.inputs.validation_count,
-        .right = run->validation_right,
+        .right = run->job.inputs.text ? -1 : run->validation_right,
+        .loss = run->validation.loss,
         .others = run->reference_answer ? run->validation_others : -1};
     stint_status st = run->log
                           ? sti_run_log_epoch(run->log, p, epoch, tested,

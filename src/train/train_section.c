@@ -149,18 +149,20 @@ static const sti_option rows[] = {
      .default_text = "0",
      AT(validation),
      .unit = "SHARE",
-     .help = "of each class of training images, share that is not trained on but "
-             "decides for train.select"},
+     .help = "share of the training data that is not trained on but decides for "
+             "train.select: of images, of each class; of text, the last of the tokens "
+             "before the test part"},
     {.name = "select",
      .type = STI_OPTION_CHOICE,
      STI_OPTION_NO_BOUND,
      .default_text = "last",
-     .choices = "last|accuracy|mismatch",
+     .choices = "last|accuracy|mismatch|loss",
      AT(select),
      .unit = "WHICH",
      .help = "weights that the model gets: of the last epoch, of the one with the best "
-             "accuracy on the held-out images, or with the fewest answers there that "
-             "are not the reference's"},
+             "accuracy on the held-out images, with the fewest answers there that are "
+             "not the reference's, or with the lowest loss on what is held out (of "
+             "text, the only one of these)"},
     {.name = "select_drop",
      .type = STI_OPTION_FLOAT,
      STI_OPTION_RANGE(0, 1),
@@ -228,13 +230,14 @@ static void check_select(const stint_recipe *recipe, sti_complaints *list)
     if (train->select == STI_SELECT_LAST && train->patience > 0)
         sti_complain(list,
                      "train.patience: which epoch is better is train.select's to say; "
-                     "set it to accuracy or mismatch");
+                     "set it to accuracy, mismatch or loss");
     if (train->select == STI_SELECT_LAST)
         return;
     if (train->validation <= 0)
-        sti_complain(list,
-                     "train.select: 'accuracy' and 'mismatch' look at images that are "
-                     "not trained on; set train.validation to a share, such as 0.1");
+        sti_complain(
+            list, "train.select: 'accuracy', 'mismatch' and 'loss' look at data that "
+                  "are not trained on; set train.validation to a share, such as "
+                  "0.1");
     if (train->select == STI_SELECT_MISMATCH && !sti_loss_section_of(recipe)->reference)
         sti_complain(list,
                      "train.select: 'mismatch' counts answers that are not the "

@@ -8,7 +8,7 @@
 enum { STI_ORDER_SHUFFLE, STI_ORDER_FILE };
 enum { STI_PRECISION_F32, STI_PRECISION_BF16 };
 enum { STI_SHARDS_MAX = 4096, STI_ACCUMULATE_MAX = 1 << 16 };
-enum { STI_SELECT_LAST, STI_SELECT_ACCURACY, STI_SELECT_MISMATCH };
+enum { STI_SELECT_LAST, STI_SELECT_ACCURACY, STI_SELECT_MISMATCH, STI_SELECT_LOSS };
 
 typedef struct sti_train_values {
     int64_t epochs, steps; /* steps > 0 decides, else epochs */
@@ -22,7 +22,7 @@ typedef struct sti_train_values {
     int64_t eval_every; /* epochs; 0: only at the end */
     const char *start;  /* model to begin with; NULL: new weights */
     bool freeze_norm;   /* batch-norm keeps the statistics of `start` */
-    double validation;  /* share of the training images that is held out */
+    double validation;  /* share of the training samples that is held out */
     int select;         /* STI_SELECT_... */
     double select_drop; /* of the reference's accuracy, for STI_SELECT_MISMATCH */
     int64_t patience;   /* epochs; 0: the run goes to its end */

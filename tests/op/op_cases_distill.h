@@ -98,6 +98,91 @@ static void reference_quantise(const op_case *c, const op_tensor *in, op_tensor 
     }
 }
 
+/* x0 [rows, n], x1 table [classes, n], x2 labels, x3 and x4 the reference's, x5 weights
+ * of the parts, if there. f: hard, pairing, soft, temperature, right; i: top, base. */
+static stint_value build_distillation(stint_graph *g, const stint_value *x,
+                                      const op_case *c)
+{
+    const stint_distillation_desc d = {
+        .hard = (float)c->f[0],
+        .pairing = (float)c->f[1],
+        .soft = (float)c->f[2],
+        .temperature = (float)c->f[3],
+        .top = (int32_t)c->i[0],
+        .focus = {.base = (float)c->i[1], .right = (float)c->f[4]}};
+    return stint_linear_distillation(g, x[0], x[1], x[2], x[3], x[4],
+                                     c->n_in > 5 ? x[5] : -1, &d);
+}
+
+static void distill_logits(const op_tensor *in, int64_t row, double *z)
+{
+    const int64_t n = in[0].shape.dim[1];
+    for (int64_t j = 0; j < in[1].shape.dim[0]; j++) {
+        z[j] = 0;
+        for (int64_t k = 0; k < n; k++)
+            z[j] += in[0].data[row * n + k] * in[1].data[j * n + k];
+    }
+}
+
+/* Is t[j] among the `top` largest? */
+static bool distill_counts(const double *t, int64_t n, int64_t top, int64_t j)
+{
+    int64_t above = 0;
+    for (int64_t k = 0; k < n; k++)
+        above += t[k] > t[j];
+    return top == 0 || above < top;
+}
+
+static double distill_row(const op_case *c, const double *factor, int64_t label,
+                          int64_t n, const double *z, const double *t)
+{
+    const double temperature = c->f[3];
+    double sum_z = 0, soft_z = 0, soft_t = 0, squares = 0, soft = 0;
+    double weight = c->i[1] == 0 && c->f[4] == 0 ? 1 : (double)c->i[1];
+    weight += label == distill_best(t, n) ? c->f[4] : 0;
+    for (int64_t j = 0; j < n; j++) {
+        sum_z += exp(z[j]);
+        soft_z += exp(z[j] / temperature);
+        soft_t += distill_counts(t, n, c->i[0], j) ? exp(t[j] / temperature) : 0;
+        squares += (z[j] - t[j]) * (z[j] - t[j]);
+    }
+    for (int64_t j = 0; j < n; j++)
+        if (distill_counts(t, n, c->i[0], j))
+            soft -= temperature * temperature * exp(t[j] / temperature) / soft_t *
+                    (z[j] / temperature - log(soft_z));
+    return factor[0] * (log(sum_z) - z[label]) +
+           factor[1] * weight * squares / (double)n + factor[2] * soft;
+}
+
+static void reference_distillation(const op_case *c, const op_tensor *in,
+                                   op_tensor *out)
+{
+    const int64_t rows = in[0].shape.dim[0], n = in[1].shape.dim[0];
+    double *z = calloc((size_t)n, sizeof *z), *t = calloc((size_t)n, sizeof *t);
+    double factor[3] = {c->f[0], c->f[1], c->f[2]};
+    for (int p = 0; p < 3 && c->n_in > 5; p++)
+        factor[p] *= in[5].data[p];
+    for (int64_t r = 0; r < rows; r++) {
+        distill_logits(in, r, z);
+        distill_logits(in + 3, r, t);
+        if (in[2].data[r] >= 0)
+            out->data[0] +=
+                distill_row(c, factor, (int64_t)in[2].data[r], n, z, t) / (double)rows;
+    }
+    free(z);
+    free(t);
+}
+
+#define LINEAR_DISTILLATION(name_, inputs, rows, width, classes, m, labels, ...)   \
+    {                                                                              \
+        .name = "linear distillation " name_, .n_in = inputs,                      \
+        .shape = {rows "," width, classes "," width, rows,                         \
+                  rows "," m,     classes "," m,     "3"},                         \
+        .draw = {OP_NORMAL, OP_NORMAL, labels, OP_NORMAL, OP_NORMAL, OP_POSITIVE}, \
+        .grad = 3, .once = true, .build = build_distillation,                      \
+        .reference = reference_distillation, __VA_ARGS__                           \
+    }
+
 #define DISTILL_CASE(name_, fn, rows, classes, labels, f0, f1, torch_)            \
     {                                                                             \
         .name = (name_), .n_in = 3,                                               \
@@ -138,6 +223,21 @@ static const op_case op_cases_distill[] = {
                  0,
                  "0.25 * (F.cross_entropy(x0 / 0.5, (x1 / 0.5).softmax(1), "
                  "reduction='none') * (x2 >= 0)).mean()"),
+    LINEAR_DISTILLATION("of all parts", 5, "L", "5", "37", "4", OP_SOME_LABELS,
+                        .f = {1, 0.25, 0.5, 2, 0},
+                        .torch = "distillation(x0, x1, x2, x3, x4, (1, 0.25, 0.5), 2, "
+                                 "1, 0)"),
+    LINEAR_DISTILLATION("soft alone", 5, "A", "5", "5", "7", OP_LABELS,
+                        .f = {0, 0, 1, 0.5, 0},
+                        .torch = "distillation(x0, x1, x2, x3, x4, (0, 0, 1), 0.5, 1, "
+                                 "0)"),
+    LINEAR_DISTILLATION("of the likeliest three", 5, "9", "7", "16", "2",
+                        OP_SOME_LABELS, .f = {0.5, 0, 2, 1, 0}, .i = {3},
+                        .torch = "distillation(x0, x1, x2, x3, x4, (0.5, 0, 2), 1, 1, "
+                                 "0, 3)"),
+    LINEAR_DISTILLATION("weighed and focal", 6, "40", "6", "33", "6", OP_SOME_LABELS,
+                        .f = {1, 1, 1, 3, 4}, .i = {0, 2},
+                        .torch = "distillation(x0, x1, x2, x3, x4, x5, 3, 2, 4)"),
     {.name = "quantise 8 bits",
      .n_in = 1,
      .shape = {"A,B,3,70"},

@@ -55,6 +55,21 @@ def attention(x, heads, kv_heads, causal, window=0):
     return (score.softmax(3) @ v).transpose(1, 2).flatten(2)
 
 
+def distillation(x, table, y, ref_x, ref_table, weights, t, base, right, top=0):
+    """Labels, logit pairing and forward KL (but for its constant) of two classifiers."""
+    u, v = x @ table.T, ref_x @ ref_table.T
+    there = y >= 0
+    focus = base + right * (v.argmax(1) == y)
+    target = v / t
+    if top:
+        target = target.masked_fill(v < v.topk(top, 1).values[:, -1:], -math.inf)
+    q = target.softmax(1)
+    hard = F.cross_entropy(u, y.long(), ignore_index=-1, reduction='none')
+    pairing = ((u - v) ** 2).mean(1) * focus * there
+    soft = -t * t * (q * (u / t).log_softmax(1)).sum(1) * there
+    return (weights[0] * hard + weights[1] * pairing + weights[2] * soft).mean()
+
+
 def vtrace(ratio, reward, discount, weight, value, rho, c, lam):
     """Targets and advantages; value has a step more than the others."""
     ratio = ratio.exp()

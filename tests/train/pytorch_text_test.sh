@@ -1,6 +1,7 @@
 #!/bin/bash
 # A tiny gpt and a tiny llama against PyTorch: the same initial weights and windows, losses
 # of every step and weights after a few steps of AdamW with warm-up, cosine and clipping.
+# The same of rounded weights, of tokens held out, and of a loss against another model.
 # Skipped (77) where python3-torch or the program is missing.
 set -u
 
@@ -50,4 +51,19 @@ for model in gpt llama; do # 16 steps are more than two epochs
         "$folder/text.txt" --set model.name=$model --set model.kv_heads=2 --tokens 3072 \
         --seeds 1 --threads 1 --tolerance 2e-4 --folder "$folder/$model" || status=1
 done
+run() { # NAME SETTING...: another comparison of the tiny gpt
+    local name=$1 sets=()
+    shift
+    for setting; do sets+=(--set "$setting"); done
+    "$python" "$source/bench/text_pytorch.py" "$stint" "$folder/tiny.ini" \
+        "$folder/text.txt" "${sets[@]}" --tokens 3072 --seeds 1 --threads 1 \
+        --tolerance 2e-4 --folder "$folder/$name" || status=1
+}
+for model in gpt llama; do
+    run rounded-$model model.name=$model quantise.bits=5 train.validation=0.2
+    run taught-$model model.name=$model loss.reference="$folder/gpt/run-1" loss.hard=0.5 \
+        loss.pairing=0.1 loss.soft=2 loss.temperature=3
+done
+run taught-by-llama model.name=gpt loss.reference="$folder/llama/run-1" loss.top=4 \
+    loss.pairing=0
 exit $status

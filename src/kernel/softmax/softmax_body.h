@@ -116,6 +116,51 @@ static void row_weights(int64_t n, float m, float inverse, float d, float factor
     }
 }
 
+/* Sixteen entries, of which those from n on count nothing. */
+static inline void distil_lanes(int64_t n, const sti_distil_row *d, const float *u,
+                                const float *v, float acc[STI_DISTIL_SUMS][LANES])
+{
+    float a[LANES], b[LANES], apart[LANES], q[LANES];
+    for (int l = 0; l < LANES; l++) {
+        a[l] = l < n ? u[l] - d->max_u : -INFINITY;
+        b[l] =
+            l < n && !(v[l] < d->least_v) ? (v[l] - d->max_v) * d->inverse : -INFINITY;
+        apart[l] = l < n ? u[l] - v[l] : 0.0f;
+    }
+    for (int l = 0; l < LANES; l++) {
+        q[l] = sti_exp_f32(b[l]);
+        acc[STI_DISTIL_SUM_U][l] += sti_exp_f32(a[l]);
+        acc[STI_DISTIL_SUM_SOFT_U][l] += sti_exp_f32(a[l] * d->inverse);
+        acc[STI_DISTIL_SUM_SOFT_V][l] += q[l];
+        acc[STI_DISTIL_SUM_PRODUCT][l] += l < n ? q[l] * (a[l] * d->inverse) : 0.0f;
+        acc[STI_DISTIL_SUM_SQUARES][l] += apart[l] * apart[l];
+    }
+}
+
+static void row_distil_sums(int64_t n, const sti_distil_row *d, const float *u,
+                            const float *v, float *sums)
+{
+    float acc[STI_DISTIL_SUMS][LANES] = {{0}};
+    int64_t i = 0;
+    for (; i + LANES <= n; i += LANES)
+        distil_lanes(LANES, d, u + i, v + i, acc);
+    if (i < n)
+        distil_lanes(n - i, d, u + i, v + i, acc);
+    for (int s = 0; s < STI_DISTIL_SUMS; s++)
+        sums[s] = join(acc[s]);
+}
+
+static void row_distil_gradient(int64_t n, const sti_distil_row *d, float *restrict u,
+                                const float *restrict v)
+{
+    for (int64_t i = 0; i < n; i++) {
+        const float a = u[i] - d->max_u, b = (v[i] - d->max_v) * d->inverse;
+        const float q = sti_exp_f32(v[i] < d->least_v ? -INFINITY : b);
+        u[i] = d->by_u * sti_exp_f32(a) + d->by_soft_u * sti_exp_f32(a * d->inverse) -
+               d->by_soft_v * q + d->by_apart * (u[i] - v[i]);
+    }
+}
+
 const sti_softmax_kernels SOFTMAX_KERNELS = {
     .max = row_max,
     .exp_sum = row_exp_sum,
@@ -123,4 +168,6 @@ const sti_softmax_kernels SOFTMAX_KERNELS = {
     .finish = row_finish,
     .join = row_join,
     .weights = row_weights,
+    .distil_sums = row_distil_sums,
+    .distil_gradient = row_distil_gradient,
 };

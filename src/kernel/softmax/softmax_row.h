@@ -5,6 +5,23 @@
 #include <math.h>
 #include <stdint.h>
 
+/* A row of logits u against another's v (linear_distillation.h): what its sums are
+ * taken with, and what its gradient is made of afterwards. */
+typedef struct sti_distil_row {
+    float max_u, max_v, inverse; /* of the temperature */
+    float least_v;               /* what is below has no share of the soft targets */
+    float pairing;               /* what this row counts there */
+    float by_u, by_soft_u, by_soft_v, by_apart;
+} sti_distil_row;
+enum {
+    STI_DISTIL_SUM_U,       /* exp(u - max_u) */
+    STI_DISTIL_SUM_SOFT_U,  /* exp((u - max_u) inverse) */
+    STI_DISTIL_SUM_SOFT_V,  /* q = exp((v - max_v) inverse), of v >= least_v */
+    STI_DISTIL_SUM_PRODUCT, /* q (u - max_u) inverse */
+    STI_DISTIL_SUM_SQUARES, /* (u - v)^2 */
+    STI_DISTIL_SUMS
+};
+
 typedef struct sti_softmax_kernels {
     /* Largest entry (-infinity if all are NaN). */
     float (*max)(int64_t n, const float *x);
@@ -24,6 +41,12 @@ typedef struct sti_softmax_kernels {
      * that of the scores before their scaling: s * (ds - d) * factor. */
     void (*weights)(int64_t n, float m, float inverse, float d, float factor, float *s,
                     float *ds);
+    void (*distil_sums)(int64_t n, const sti_distil_row *d, const float *u,
+                        const float *v, float *sums_out);
+    /* u = by_u exp(u - max_u) + by_soft_u exp((u - max_u) inverse) - by_soft_v q
+     *     + by_apart (u - v) */
+    void (*distil_gradient)(int64_t n, const sti_distil_row *d, float *u,
+                            const float *v);
 } sti_softmax_kernels;
 
 /* Scores that weigh nothing behind the n of s, which has room for a multiple of 16: so

@@ -1,0 +1,15 @@
+/* The places of a text where two models' probabilities are farthest apart. */
+#ifndef STI_TRUST_TEXT_CHANGES_H
+#define STI_TRUST_TEXT_CHANGES_H
+
+#include "data/corpus.h"
+#include "stint/compare_text.h"
+
+/* Keep it if it is among the farthest so far; the earlier of equal ones. */
+void sti_text_changes_take(stint_text_fidelity *fidelity,
+                           const stint_text_change *change);
+/* The texts of those that were kept, into the fidelity's arena. */
+stint_status sti_text_changes_write(const sti_corpus *text, const sti_corpus_part *part,
+                                    int64_t context, stint_text_fidelity *fidelity);
+
+#endif
