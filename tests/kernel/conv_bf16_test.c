@@ -278,7 +278,7 @@ static void run_threads(conv_data *d, int threads, const char *what)
 {
     const sti_team team = {threads};
     const sti_conv_shape *s = &d->s;
-    const sti_epilogue e = {d->bias, d->relu, d->mask};
+    const sti_epilogue e = {.bias = d->bias, .relu = d->relu, .relu_mask = d->mask};
     sti_conv_plan plan = sti_conv_plan_bf16(s, STI_CONV_FORWARD, threads);
     void *scratch = guarded_alloc(plan.scratch_bytes);
     sti_conv_bf16_forward(&team, &plan, d->x, d->w, &e, d->y, scratch);

@@ -76,7 +76,7 @@ static void check(const product *p, const char *what)
 
 static void run_all(product *p)
 {
-    const sti_epilogue e = {p->bias, p->relu, p->mask};
+    const sti_epilogue e = {.bias = p->bias, .relu = p->relu, .relu_mask = p->mask};
     for (int way = 0; way < MODEL_BF16_WAYS; way++) {
         if (!model_bf16_force(way))
             continue;
