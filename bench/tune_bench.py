@@ -4,7 +4,7 @@ a JSON file, line by line; a part that was done is not done again.
 
     bench/tune_bench.py [--stint PROGRAM] [--torch PYTHON] [--state FILE] [--small] PART...
 
-    memory-model   the published budgets of mcunet-5fps, from the layers of our network   2 s
+    memory-model   the ten published budgets and two more, mcunet's from our own layers   2 s
     budgets        15 budgets of each of mcunet, resnet18, gpt and llama: peak, plan, gain
                    (--images FOLDER or TAR, --text FILE)                              15 min
     int8           frozen weights in a byte against float32 on a small gpt (--text)    1 min
@@ -45,6 +45,16 @@ SCHEMES = {
     "125.0": (24, {21: .25, 24: 1, 27: 1, 30: 1, 33: .5, 39: .5}),
     "148.4": (23, {21: 1, 24: 1, 27: 1, 30: 1, 36: 1, 39: .5}),
     "448.0": (12, {i: 1 for i in range(30, 42)}), "1400.4": (42, {i: 1 for i in range(42)})}
+# MobileNetV2 of width 0.35, without its last convolution.
+MBV2 = [[1, 8, 3, 1, 1], [6, 8, 3, 2, 2], [6, 16, 3, 2, 3], [6, 24, 3, 2, 4], [6, 32, 3, 1, 3],
+        [6, 56, 3, 2, 3], [6, 112, 3, 1, 1]]
+LATE = (27, 30, 33, 36, 39, 42, 45, 48)
+MBV2_SCHEMES = {
+    "49.8": (16, {36: 1, 39: 1, 41: .25, 42: .125, 45: .125, 48: .125, 49: .125}),
+    "73.9": (20, {32: .125, 33: .5, 36: .5, 39: 1, 41: .25, 42: .125, 45: .125, 48: 1}),
+    "99.4": (25, dict(zip(LATE, (1, 1, 1, 1, 1, .125, .5, 1)))),
+    "123.6": (31, dict(zip(LATE, (1, 1, 1, 1, 1, .5, 1, 1)))),
+    "138.2": (34, dict(zip(LATE, (1,) * 8)))}
 
 
 class State:
@@ -96,12 +106,10 @@ def mib(n):
 
 # ---- memory model ----
 
-def memory_model(args, state):
-    """Bits of a trained layer (brief of the 256 KB paper's code): a mask bit an output, 32 a
-    bias; of a trained weight 8 an input slice and 8 a weight; 8 an input of the classifier."""
-    del state
-    side, into, layers = 64, MCUNET[0], [(3, MCUNET[0], 3, 1, 128, 64)]
-    for expand, out, size, stride, repeats in MCUNET[1:]:
+def layers_of(first, rows):
+    """(in, out, window, groups, side in, side out) of each convolution, at 128 pixels."""
+    side, into, layers = 64, first, [(3, first, 3, 1, 128, 64)]
+    for expand, out, size, stride, repeats in rows:
         for i in range(repeats):
             wide, after = into * expand, side // (stride if i == 0 else 1)
             if expand > 1:
@@ -109,22 +117,36 @@ def memory_model(args, state):
             layers.append((wide, wide, size, wide, side, after))
             layers.append((wide, out, 1, 1, after, after))
             into, side = out, after
-    ours = stint(args, "info", write(args, "mcunet.ini", "[model]\nname = mcunet-5fps\n"
-                 "[data]\nsize = 128\n"), "--image-size", 128, "--image-channels", 3,
-                 "--classes", 1000)
+    return layers
+
+
+def kilobytes(layers, biases, shares):
+    """A mask bit an output and 32 a bias of the last layers; of a trained weight 8 an input
+    that is kept for it and 8 a weight; 8 an input of the classifier."""
+    bits = 8 * layers[-1][1]
+    for n, (i, o, k, g, before, after) in enumerate(layers):
+        if n >= len(layers) - biases:
+            bits += 32 * o + after * after * o
+        if n in shares:
+            part = int(shares[n] * i)
+            bits += 8 * (before * before * part + k * k * part * (o if g == 1 else 1))
+    return bits / 8192
+
+
+def memory_model(args, state):
+    del state
+    layers = layers_of(MCUNET[0], MCUNET[1:])
+    recipe = write(args, "mcunet.ini", "[model]\nname = mcunet-5fps\n[data]\nsize = 128\n")
+    ours = stint(args, "info", recipe, "--image-size", 128, "--image-channels", 3, "--classes", 1000)
     weights = [t["shape"] for t in ours["tensors"] if len(t["shape"]) == 4]
     if weights != [[k, k, i // g, o] for i, o, k, g, _, _ in layers]:
         sys.exit("memory-model: our network has other layers")
-    for want, (biases, shares) in SCHEMES.items():
-        bits = 8 * into
-        for n, (i, o, k, g, before, after) in enumerate(layers):
-            if n >= len(layers) - biases:
-                bits += 32 * o + after * after * o
-            if n in shares:
-                part = int(shares[n] * i)
-                bits += 8 * (before * before * part + k * k * part * (o if g == 1 else 1))
-        print("memory-model: published %s KB, ours %.1f KB  %s" %
-              (want, bits / 8192, "ok" if "%.1f" % (bits / 8192) == want else "DIFFERS"))
+    for name, of, schemes in (("mcunet-5fps", layers, SCHEMES),
+                              ("mbv2-w0.35", layers_of(16, MBV2), MBV2_SCHEMES)):
+        for want, (biases, shares) in schemes.items():
+            have = "%.1f" % kilobytes(of, biases, shares)
+            print("memory-model: %s, published %s KB, ours %s KB  %s" %
+                  (name, want, have, "ok" if have == want else "DIFFERS"))
 
 
 # ---- models to begin with ----
@@ -437,10 +459,12 @@ def llama_folder(args):
 
 def llama(args, state):
     folder, depth = llama_folder(args)
-    # Any text will do: its bytes are ids below the vocabulary.
+    # Any text will do: its bytes are ids below the vocabulary. A short one, since all of
+    # its test part is evaluated at the end.
+    words = write(args, "short.txt", open(args.text, encoding="latin-1").read()[:6000])
     for frozen in ("int8",) if not args.small else ("int8", "f32"):
         r = state.get("llama %s %d" % (frozen, depth), lambda: stint(
-            args, "finetune", folder, "--data", args.text, "--set", "data.tokenizer=byte",
+            args, "finetune", folder, "--data", words, "--set", "data.tokenizer=byte",
             "--tensors", "h.%d-%d.*" % (depth - min(4, depth - 1), depth - 1), "--frozen", frozen,
             "--window", 16 if args.small else 256, "--batch", 1, "--shards", 1, "--steps", 2,
             "--set", "optimizer.name=sgd", "--set", "optimizer.momentum=0", "--set",

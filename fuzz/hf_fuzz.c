@@ -1,11 +1,14 @@
 /* Hostile folders in Hugging Face's layout: what opens must generate, or say that its
  * weights are no numbers. The first byte says what the rest is: 0 config.json; 1 two
  * bytes of length, config.json, model.safetensors; 2 the same with the index of shards;
- * 3 the same with tokenizer.json, whose weights are missing. */
+ * 3 the same with tokenizer.json, whose weights are missing; 4 timm's
+ * config.json. */
 #include "fuzz_folder.h"
 
 #include "stint/generate.h"
 #include "store/hf_config.h"
+#include "store/model_file.h"
+#include "store/timm_folder.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -43,13 +46,29 @@ static void read_config(const uint8_t *data, size_t size)
     sti_text_fini(&text);
 }
 
+/* What is understood has names for its classes and a normalisation that works. */
+static void read_timm(const uint8_t *data, size_t size)
+{
+    sti_timm_config config;
+    if (sti_timm_config_parse((const char *)data, size, "fuzz", &config) != STINT_OK)
+        return;
+    if (!config.network || config.classes < 2 || !config.names.data ||
+        sti_norm_fault(&config.norm, config.channels))
+        abort();
+    sti_timm_config_fini(&config);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static const char *const names[] = {
         "model.safetensors", "model.safetensors.index.json", "tokenizer.json"};
     stint_text_model *model;
-    if (size < 3 || data[0] > 3)
+    if (size < 3 || data[0] > 4)
         return 0;
+    if (data[0] == 4) {
+        read_timm(data + 1, size - 1);
+        return 0;
+    }
     if (data[0] == 0) {
         read_config(data + 1, size - 1);
         return 0;

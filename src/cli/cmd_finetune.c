@@ -46,7 +46,8 @@ static const sti_option finetune_rows[] = {
      AT(gains),
      .flag = true,
      .unit = "WORD|FILE",
-     .help = "squares of gradients of the data, or a gains.json"},
+     .help = "fisher: squares of gradients of the data; measured: short trainings of "
+             "each tensor, kept in OUT/gains.json and gone on with; or a gains.json"},
     {.name = "plan",
      .type = STI_OPTION_BOOL,
      .default_text = "false",
@@ -216,13 +217,11 @@ static stint_status choose(sti_cli_call *call, stint_finetune_desc *desc)
 
 static stint_status choose_gains(const char *word, stint_finetune_desc *desc)
 {
-    if (strcmp(word, "measured") == 0)
-        return sti_fail(STINT_E_UNSUPPORTED,
-                        "--gains: measured, by short trainings, is not there yet; "
-                        "leave it out, or give a gains.json");
+    desc->measured = strcmp(word, "measured") == 0;
     if (strcmp(word, "fisher") == 0)
         return STINT_OK;
-    desc->gains = word;
+    if (!desc->measured)
+        desc->gains = word;
     return desc->search ? STINT_OK
                         : sti_fail(STINT_E_USAGE, "--gains: is for a search; give "
                                                   "--memory or --step-time, too");

@@ -128,7 +128,8 @@ static sti_sparse_desc sparse_desc(const stint_recipe *recipe,
     return (sti_sparse_desc){.memory_bytes = sti_run_section_of(recipe)->memory_bytes,
                              .step_share = desc->step_share,
                              .step_s = desc->step_s,
-                             .gains = desc->gains};
+                             .gains = desc->gains,
+                             .measured = desc->measured};
 }
 
 /* The scheme as a list in the recipe, with the gains that chose its channels. */
@@ -201,11 +202,16 @@ static void finding_fini(finding *f)
 static stint_status search_into(stint_recipe *recipe, const stint_finetune_desc *desc,
                                 const char *out, sti_arena *arena, finding *found)
 {
-    const sti_sparse_desc limits = sparse_desc(recipe, desc);
+    sti_sparse_desc limits = sparse_desc(recipe, desc);
     sti_sparse *sparse = NULL;
     sti_sparse_facts facts;
     stint_status st;
     STI_TRY(check_free(desc, out, arena));
+    if (desc->measured) {
+        STI_TRY(sti_dir_create(out));
+        limits.kept = sti_path_join(arena, out, "gains.json");
+        STI_TRY(limits.kept ? STINT_OK : STINT_E_MEMORY);
+    }
     STI_TRY(sti_sparse_create(recipe, &limits, &sparse));
     STI_TRY(sti_sparse_choose(sparse, limits.memory_bytes, &found->set, &facts));
     sti_sparse_take_gains(sparse, &found->gains);

@@ -1,4 +1,5 @@
 /* Gains as they are kept: by parameter and channel. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,6 +24,8 @@ stint_status sti_gains_add(sti_gains *gains, const char *name, int64_t channels,
     *g = (sti_gain){.name = sti_alloc(bytes, "gains"),
                     .channels = channels,
                     .channel = sti_alloc_array(channels, sizeof(double), "gains")};
+    for (int i = 0; i < STI_GAIN_SHARES; i++)
+        g->share[i] = (double)NAN;
     gains->count++; /* whose parts are freed with all others */
     if (!g->name || !g->channel)
         return STINT_E_MEMORY;
@@ -106,6 +109,14 @@ double sti_gain_largest(const sti_gain *gain, int64_t count)
     return sum;
 }
 
+double sti_gain_of(const sti_gains *gains, const sti_gain *gain, int eighths,
+                   int64_t count)
+{
+    if (gains->measured)
+        return gain->share[eighths == 8 ? 3 : eighths == 4 ? 2 : eighths - 1];
+    return eighths == 8 ? sti_gain_sum(gain) : sti_gain_largest(gain, count);
+}
+
 /* Channels of the start's own count; a new classifier is trained as a whole. */
 stint_status sti_gains_apply(const sti_gains *gains, sti_update_set *set)
 {
@@ -115,7 +126,7 @@ stint_status sti_gains_apply(const sti_gains *gains, sti_update_set *set)
         const sti_gain *gain = sti_gains_find(gains, t->name);
         if (!gain || (t->channel && gain->channels != t->channels))
             continue;
-        t->gain = t->channel ? sti_gain_largest(gain, t->count) : sti_gain_sum(gain);
+        t->gain = sti_gain_of(gains, gain, t->channel ? t->share : 8, t->count);
         if (t->channel)
             st = sti_channels_of_most(gain->channel, t->channels, t->count, t->channel);
     }

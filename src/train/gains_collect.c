@@ -74,10 +74,10 @@ static stint_status run_batch(const collector *c, sti_step_engine *engine,
     return st == STINT_OK ? add_block(c, engine, result.block) : st;
 }
 
-static stint_status begin_weights(const collector *c, sti_step_engine *engine)
+stint_status sti_gains_begin_weights(const sti_job *job, sti_step_engine *engine)
 {
-    const sti_inputs *in = &c->job->inputs;
-    const sti_network *net = &c->job->setup.train;
+    const sti_inputs *in = &job->inputs;
+    const sti_network *net = &job->setup.train;
     stint_status st = STINT_OK;
     if (in->new_classifier)
         st = sti_network_init_weights(net, &engine->team,
@@ -96,7 +96,7 @@ static stint_status run_batches(const collector *c)
     stint_status st;
     desc.eval = NULL;
     STI_TRY(sti_step_engine_create(&desc, &engine));
-    STI_TRY(begin_weights(c, engine));
+    STI_TRY(sti_gains_begin_weights(c->job, engine));
     for (int64_t b = 0; b < c->batches; b++)
         STI_TRY(run_batch(c, engine, b));
 out:

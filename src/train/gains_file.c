@@ -1,5 +1,6 @@
 /* gains.json: {"kind": "fisher", "start_sha256": "..", "tensors": [{"name": "..",
- * "channels": [..]}, ..]}. */
+ * "channels": [..]}, ..]}; of kind "measured" also "base_loss" and with each tensor
+ * "shares", of which null is not measured. */
 #include <jansson.h>
 #include <math.h>
 #include <stdio.h>
@@ -12,13 +13,23 @@
 
 #define FILE_BYTES_MAX ((size_t)256 << 20)
 
+static void write_shares(const sti_gain *g, sti_json *j)
+{
+    sti_json_begin_array(j, "shares");
+    for (int k = 0; k < STI_GAIN_SHARES; k++)
+        sti_json_float(j, NULL, g->share[k]);
+    sti_json_end_array(j);
+}
+
 stint_status sti_gains_write(const sti_gains *gains, const char *path)
 {
     sti_text text = {0};
     sti_json j = {.out = &text};
     sti_json_begin_object(&j, NULL);
-    sti_json_text(&j, "kind", "fisher");
+    sti_json_text(&j, "kind", gains->measured ? "measured" : "fisher");
     sti_json_text(&j, "start_sha256", gains->start_sha256);
+    if (gains->measured)
+        sti_json_float(&j, "base_loss", gains->base_loss);
     sti_json_begin_array(&j, "tensors");
     for (int i = 0; i < gains->count; i++) {
         const sti_gain *g = &gains->tensor[i];
@@ -28,6 +39,8 @@ stint_status sti_gains_write(const sti_gains *gains, const char *path)
         for (int64_t c = 0; c < g->channels; c++)
             sti_json_float(&j, NULL, g->channel[c]);
         sti_json_end_array(&j);
+        if (gains->measured)
+            write_shares(g, &j);
         sti_json_end_object(&j);
     }
     sti_json_end_array(&j);
@@ -46,6 +59,21 @@ static stint_status broken(const char *path, const char *what)
                     "%s: %s; give a gains.json that stint finetune wrote, or leave "
                     "update.gains out",
                     path, what);
+}
+
+static stint_status read_shares(const json_t *list, const char *path, sti_gain *gain)
+{
+    if (json_array_size(list) != STI_GAIN_SHARES)
+        return broken(path, "a measured tensor without four shares");
+    for (int k = 0; k < STI_GAIN_SHARES; k++) {
+        const json_t *number = json_array_get(list, (size_t)k);
+        if (json_is_null(number))
+            continue;
+        gain->share[k] = json_number_value(number);
+        if (!json_is_number(number) || !isfinite(gain->share[k]) || gain->share[k] < 0)
+            return broken(path, "a gain is no number of at least 0");
+    }
+    return STINT_OK;
 }
 
 static stint_status read_tensor(const json_t *object, const char *path,
@@ -67,7 +95,9 @@ static stint_status read_tensor(const json_t *object, const char *path,
             gain->channel[c] < 0)
             return broken(path, "a gain is no number of at least 0");
     }
-    return st;
+    return st == STINT_OK && gains->measured
+               ? read_shares(json_object_get(object, "shares"), path, gain)
+               : st;
 }
 
 static stint_status read_all(const json_t *root, const char *path, sti_gains *gains)
@@ -76,8 +106,10 @@ static stint_status read_all(const json_t *root, const char *path, sti_gains *ga
     const char *sha = json_string_value(json_object_get(root, "start_sha256"));
     const json_t *list = json_object_get(root, "tensors");
     stint_status st = STINT_OK;
-    if (!kind || strcmp(kind, "fisher") != 0 || !sha || strlen(sha) > 64 ||
-        json_array_size(list) == 0)
+    gains->measured = kind && strcmp(kind, "measured") == 0;
+    gains->base_loss = json_number_value(json_object_get(root, "base_loss"));
+    if (!kind || (strcmp(kind, "fisher") != 0 && !gains->measured) || !sha ||
+        strlen(sha) > 64 || json_array_size(list) == 0)
         return broken(path, "it holds no gains");
     snprintf(gains->start_sha256, sizeof gains->start_sha256, "%s", sha);
     for (size_t i = 0; i < json_array_size(list) && st == STINT_OK; i++)
@@ -112,6 +144,17 @@ stint_status sti_gains_read(const char *path, sti_gains *gains_out)
     return st;
 }
 
+/* Of what has no shares only the last is measured. */
+static bool is_complete(const sti_gains *gains)
+{
+    for (int i = 0; gains->measured && i < gains->count; i++)
+        for (int k = gains->tensor[i].channels > 1 ? 0 : STI_GAIN_SHARES - 1;
+             k < STI_GAIN_SHARES; k++)
+            if (isnan(gains->tensor[i].share[k]))
+                return false;
+    return true;
+}
+
 static const sti_value_row *find_row(const stint_graph *g, const char *name)
 {
     for (int32_t v = 0; v < sti_graph_value_count(g); v++) {
@@ -131,6 +174,9 @@ stint_status sti_gains_check(const sti_gains *gains, const char *path,
                         "update.gains: %s is of weights of SHA-256 %.16s, the model "
                         "has %.16s; give the gains of this model, or leave the key out",
                         path, gains->start_sha256, *sha ? sha : "none");
+    if (!is_complete(gains))
+        return broken(path, "its gains are not all measured yet; give the command that "
+                            "wrote it again, which goes on");
     for (int i = 0; i < gains->count; i++) {
         const sti_gain *gain = &gains->tensor[i];
         const sti_value_row *row = find_row(model->single.graph, gain->name);

@@ -39,6 +39,10 @@ static const char *const image_libraries[] = {
  * graph: names, lines of headers and of the report. */
 #define WRITER_BYTES (80 * KIB)
 #define VALUE_BYTES  ((size_t)256)
+/* Copying a graph: a value's row, its name, its place in a table; a node's handles,
+ * attributes and scope. */
+#define COPIED_VALUE_BYTES ((size_t)240)
+#define COPIED_NODE_BYTES  ((size_t)320)
 
 /* The list of a projection's targets, and its words. */
 #define PROJECTION_BYTES (128 * KIB)
@@ -127,8 +131,11 @@ static size_t plan_bytes(const sti_network *network)
 {
     if (!network->graph)
         return 0;
-    return (size_t)sti_graph_value_count(network->graph) * sizeof(sti_allocation) +
-           (size_t)sti_graph_node_count(network->graph) * 2 * sizeof(size_t);
+    const size_t values = (size_t)sti_graph_value_count(network->graph);
+    const size_t nodes = (size_t)sti_graph_node_count(network->graph);
+    const bool own = sti_graph_update_rule(network->graph) != NULL; /* a copy of it */
+    return values * sizeof(sti_allocation) + nodes * 2 * sizeof(size_t) +
+           (own ? values * COPIED_VALUE_BYTES + nodes * COPIED_NODE_BYTES : 0);
 }
 
 /* Calls and address slots of a lane's flat run. */

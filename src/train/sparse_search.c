@@ -202,7 +202,7 @@ out:
 static double known_gain(const sti_sparse *s, const char *name)
 {
     const sti_gain *gain = sti_gains_find(&s->gains, name);
-    return gain ? sti_gain_sum(gain) : 0;
+    return gain ? sti_gain_of(&s->gains, gain, STI_SHARE_WHOLE, gain->channels) : 0;
 }
 
 static stint_status cost_depth(sti_sparse *s, int depth)
@@ -241,7 +241,7 @@ static void cost_weights(sti_sparse *s)
             count = count > 0 ? count : 1;
             const double part = (double)count / (double)channels;
             s->weight[i * SHARES + k] = (sti_scheme_cost){
-                .gain = sti_gain_largest(gain, count),
+                .gain = sti_gain_of(&s->gains, gain, eighths[k], count),
                 .bytes = part * (blocks * (double)stint_shape_bytes(&row->shape) +
                                  (double)s->layer[i].input_bytes),
                 .flop = part * s->layer[i].flop};
@@ -402,14 +402,44 @@ static stint_status take_gains(sti_sparse *s, const char *path)
     return st == STINT_OK ? sti_gains_check(&s->gains, path, s->job.inputs.start) : st;
 }
 
+/* One tensor beside what is always trained, its channels by the gains collected. */
+typedef struct single {
+    const sti_sparse *s;
+    const char *name; /* NULL: none */
+    int eighths;
+} single;
+
+static int takes_single(void *user, const sti_value_row *row)
+{
+    const single *one = user;
+    if (is_last(one->s, row))
+        return STI_SHARE_WHOLE;
+    return one->name && strcmp(one->name, row->name) == 0 ? one->eighths : 0;
+}
+
+static stint_status single_set(void *user, int tensor, int eighths_of,
+                               sti_update_set *set)
+{
+    const sti_sparse *s = user;
+    single one = {s, tensor < 0 ? NULL : s->gains.tensor[tensor].name, eighths_of};
+    stint_status st = sti_update_set_choose(s->graph, takes_single, &one, set);
+    return st == STINT_OK ? sti_gains_apply(&s->gains, set) : st;
+}
+
 static stint_status find_gains(sti_sparse *s)
 {
+    const sti_gains_measuring how = {.set = single_set,
+                                     .user = s,
+                                     .budget_bytes = s->desc.memory_bytes,
+                                     .path = s->desc.kept};
     sti_update_set all = {.count = 0};
     if (s->desc.gains)
         return take_gains(s, s->desc.gains);
     stint_status st = make_set(s, s->layers, NULL, false, &all);
     if (st == STINT_OK)
         st = sti_gains_collect(&s->job, &all, s->desc.memory_bytes, &s->gains);
+    if (st == STINT_OK && s->desc.measured)
+        st = sti_gains_measure(&s->job, &how, &s->gains);
     sti_update_set_fini(&all);
     return st;
 }

@@ -15,6 +15,8 @@ typedef struct sti_sparse_desc {
     double step_share;   /* of the full step's arithmetic; 0: any */
     double step_s;       /* or seconds of a step; 0: any */
     const char *gains;   /* a file, in the place of collecting them; NULL: none */
+    bool measured;       /* by short trainings, */
+    const char *kept;    /* which are kept there as they go; NULL: nowhere */
 } sti_sparse_desc;
 
 /* What is known of a scheme. */
