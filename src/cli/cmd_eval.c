@@ -13,7 +13,9 @@
 #include "cli/cli_eval.h"
 #include "cli/cli_play.h"
 #include "cli/cli_recall.h"
+#include "cli/eval_imported.h"
 #include "data/data_section.h"
+#include "exchange/imported.h"
 
 #define FORMATS "auto|folder|tar|idx|cifar|text|csv"
 static const char *const format_names[] = {"auto",  "folder", "tar", "idx",
@@ -283,6 +285,8 @@ static stint_status eval_run(sti_cli_call *call)
     if (stint_embed_is_run(call->operands[0]))
         return eval_clicks(call);
     const char *path = sti_cli_model_path(call, call->operands[0]);
+    if (path && sti_imported_is(path))
+        return sti_cli_imported_eval(call, path);
     stint_status status = path ? stint_model_open(path, &model) : STINT_E_MEMORY;
     const char *adapter = ((const sti_eval_args *)call->args)->adapter;
     if (status == STINT_OK && adapter)

@@ -10,7 +10,9 @@
 #include "exchange/onnx_read.h"
 
 typedef struct import_args {
-    const char *out, *shape;
+    const char *out, *shape, *mean, *deviation;
+    double scale;
+    int layout;
     sti_cli_common common;
 } import_args;
 
@@ -32,8 +34,76 @@ static const sti_option import_rows[] = {
      .flag = true,
      .unit = "NAME=1x3x224x224",
      .help = "shape of an input whose dimensions the file leaves open; once an input"},
+    {.name = "mean",
+     .type = STI_OPTION_LIST,
+     .default_text = "",
+     .offset = offsetof(import_args, mean),
+     .flag = true,
+     .unit = "N[,N,N]",
+     .help = "of pictures: taken off each channel, scaled; kept with the network"},
+    {.name = "std",
+     .type = STI_OPTION_LIST,
+     .default_text = "",
+     .offset = offsetof(import_args, deviation),
+     .flag = true,
+     .unit = "N[,N,N]",
+     .help = "of pictures: what channels are divided by then"},
+    {.name = "scale",
+     .type = STI_OPTION_FLOAT,
+     STI_OPTION_RANGE(0, 1e6),
+     .default_text = "0",
+     .offset = offsetof(import_args, scale),
+     .flag = true,
+     .unit = "N",
+     .help = "of pictures: what pixels, 0 to 255, are multiplied by first; 0: 1/255"},
+    {.name = "layout",
+     .type = STI_OPTION_CHOICE,
+     STI_OPTION_NO_BOUND,
+     .choices = "auto|nchw|nhwc",
+     .default_text = "auto",
+     .offset = offsetof(import_args, layout),
+     .flag = true,
+     .unit = "WORD",
+     .help = "of pictures: channels first or last"},
     STI_CLI_COMMON_ROWS(import_args),
 };
+
+/* ---- pictures ---- */
+
+/* One number for all channels, or three. */
+static stint_status read_channels(sti_cli_call *call, const char *flag,
+                                  const char *list, float *channel)
+{
+    const char **words = NULL;
+    int64_t count = 0;
+    double number = 0;
+    if (!list)
+        return STINT_OK;
+    stint_status st = sti_option_split(call->arena, list, &words, &count);
+    if (st == STINT_OK && count != 1 && count != 3)
+        st = STINT_E_USAGE;
+    for (int64_t c = 0; c < 3 && st == STINT_OK; c++) {
+        st = sti_parse_float(words[count == 3 ? c : 0], &number);
+        channel[c] = (float)number;
+    }
+    return st == STINT_OK || st == STINT_E_MEMORY
+               ? st
+               : sti_fail(STINT_E_USAGE, "%s %s: wanted one number, or three", flag,
+                          sti_shown(list));
+}
+
+static stint_status read_form(sti_cli_call *call, sti_image_form *form)
+{
+    const import_args *args = call->args;
+    *form = sti_image_form_usual();
+    form->layout = args->layout;
+    if (args->scale > 0)
+        form->scale = (float)args->scale;
+    stint_status st = read_channels(call, "--mean", args->mean, form->mean);
+    if (st == STINT_OK)
+        st = read_channels(call, "--std", args->deviation, form->deviation);
+    return st == STINT_OK ? sti_image_form_check(form) : st;
+}
 
 /* ---- shapes ---- */
 
@@ -155,9 +225,12 @@ static stint_status import_run(sti_cli_call *call)
     sti_exchange_graph *g = NULL;
     stint_graph *graph = NULL;
     sti_lowered lowered = {0};
+    sti_image_form form;
     stint_status st = sti_cli_check_out(source, args->out);
     if (st == STINT_OK)
         st = read_shapes(call, &options);
+    if (st == STINT_OK)
+        st = read_form(call, &form);
     if (st == STINT_OK)
         st = sti_onnx_read(source, &g);
     if (st == STINT_OK)
@@ -165,7 +238,7 @@ static stint_status import_run(sti_cli_call *call)
     if (st == STINT_OK)
         st = sti_lower(g, &options, graph, &lowered);
     if (st == STINT_OK)
-        st = sti_imported_write(lowered.kept, args->out);
+        st = sti_imported_write(lowered.kept, &form, args->out);
     if (st == STINT_OK)
         st = answer(call, &lowered);
     sti_lowered_fini(&lowered);

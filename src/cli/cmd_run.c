@@ -151,7 +151,7 @@ static const sti_option run_rows[] = {
      .offset = offsetof(sti_run_args, weights),
      .flag = true,
      .unit = "TYPE",
-     .help = "of text: kept so, in 4, 2, 1.1 or 0.6 bytes each; auto: as the model"},
+     .help = "of text: in 4, 2, 1.1 or 0.6 bytes each"},
     STI_CLI_THREADS_ROW(sti_run_args),
     STI_CLI_COMMON_ROWS(sti_run_args),
 };

@@ -9,6 +9,7 @@
 #include "base/units.h"
 #include "cli/cli_imported.h"
 #include "cli/cli_run.h"
+#include "cli/run_pictures.h"
 
 /* ---- inputs ---- */
 
@@ -192,6 +193,9 @@ static stint_status write_outputs(sti_cli_call *call, const sti_imported *m)
 
 /* ---- the command ---- */
 
+/* What libraries of pictures take while they decode. */
+#define PICTURES_BYTES ((size_t)3 << 20)
+
 /* A few words on each output where no file is wanted. */
 static void add_outputs_words(const sti_imported *m, sti_text *out)
 {
@@ -241,21 +245,34 @@ stint_status sti_run_imported(sti_cli_call *call, const char *path)
     sti_account account = {0};
     int64_t threads = args->threads, begin_ns = 0;
     double seconds = 0.0;
-    if (call->operand_count > 1 || sti_run_has_prompt(args))
+    if (sti_run_has_prompt(args) || args->samples > 0)
         return sti_fail(STINT_E_USAGE,
-                        "%s: an imported network; it takes --input NAME=FILE.npy",
+                        "%s: an imported network; it takes --input NAME=FILE.npy, or "
+                        "picture files, no prompt and no --samples",
                         sti_shown(path));
+    if (call->operand_count > 1 && args->input)
+        return sti_fail(STINT_E_USAGE,
+                        "--input and picture files: give one of the two");
     stint_status st = args->out ? sti_cli_check_out(path, args->out) : STINT_OK;
     if (st == STINT_OK)
         st = sti_imported_open(path, &m);
     if (st == STINT_OK)
         st = sti_cli_imported_account(m, &threads, &account);
+    if (st == STINT_OK && call->operand_count > 1)
+        sti_account_add(&account, "pictures", "decoders and pixels",
+                        PICTURES_BYTES + 2 * sti_imported_work_bytes(m));
     if (st == STINT_OK)
         st = sti_account_check(&account, args->memory_bytes, NULL);
     if (st == STINT_OK)
         st = sti_imported_begin(m);
+    if (st == STINT_OK && sti_run_names_classes(call, m)) {
+        st = sti_run_classes(call, m);
+        sti_imported_close(m);
+        return st;
+    }
     if (st == STINT_OK)
-        st = fill_inputs(call, m);
+        st = call->operand_count > 1 ? sti_run_fill_pictures(call, m)
+                                     : fill_inputs(call, m);
     if (st == STINT_OK) {
         const sti_team team = {(int)threads};
         begin_ns = sti_clock_ns();

@@ -36,9 +36,11 @@ static stint_status make_rows(const sti_exchange_graph *g, sti_tensor_row *rows)
     return STINT_OK;
 }
 
-stint_status sti_imported_write(const sti_exchange_graph *kept, const char *path)
+stint_status sti_imported_write(const sti_exchange_graph *kept,
+                                const sti_image_form *images, const char *path)
 {
     sti_text text = {0};
+    sti_meta_texts texts = {.count = 0};
     sti_sha256 state;
     char sha[65];
     sti_tensor_row *rows = sti_alloc_array(kept->tensors + 1, sizeof *rows, "tensors");
@@ -50,11 +52,12 @@ stint_status sti_imported_write(const sti_exchange_graph *kept, const char *path
         for (int64_t i = 0; i < kept->tensors; i++)
             sti_sha256_add(&state, rows[i].data, rows[i].bytes);
         sti_sha256_hex(&state, sha);
-        const sti_tensor_text texts[] = {{STI_META_VERSION, STINT_VERSION},
-                                         {STI_META_KIND, STI_IMPORTED_KIND},
-                                         {STI_IMPORTED_NETWORK, text.data},
-                                         {STI_META_WEIGHTS, sha}};
-        st = sti_tensor_file_write(path, rows, kept->tensors, texts, 4);
+        sti_meta_add(&texts, STI_META_VERSION, STINT_VERSION);
+        sti_meta_add(&texts, STI_META_KIND, STI_IMPORTED_KIND);
+        sti_meta_add(&texts, STI_IMPORTED_NETWORK, text.data);
+        sti_meta_add(&texts, STI_META_WEIGHTS, sha);
+        sti_image_form_write(images, &texts);
+        st = sti_tensor_file_write(path, rows, kept->tensors, texts.row, texts.count);
     }
     sti_text_fini(&text);
     sti_free(rows);
@@ -106,7 +109,9 @@ static stint_status read_source(sti_imported *m, const sti_tensor_file *file)
         return sti_fail(STINT_E_INPUT, "%s: not an imported network of Stint",
                         sti_shown(m->path));
     snprintf(m->weights_sha256, sizeof m->weights_sha256, "%s", sha ? sha : "");
-    stint_status st = sti_network_text_read(text, m->path, &m->source);
+    stint_status st = sti_image_form_read(file, &m->images);
+    if (st == STINT_OK)
+        st = sti_network_text_read(text, m->path, &m->source);
     if (st != STINT_OK)
         return st;
     m->blocks = sti_alloc_array(m->source->tensors + 1, sizeof *m->blocks, "weights");

@@ -7,15 +7,17 @@
 #define STI_EXCHANGE_IMPORTED_H
 
 #include "base/team.h"
+#include "exchange/image_form.h"
 #include "exchange/lower.h"
 #include "exec/exec.h"
 
 #define STI_IMPORTED_KIND    "network"
 #define STI_IMPORTED_NETWORK "stint.network"
 
-/* Write what is left of a lowered network. Tensors that hold NaN or infinities are told
- * of in a warning. */
-stint_status sti_imported_write(const sti_exchange_graph *kept, const char *path);
+/* Write what is left of a lowered network, and how it takes pictures. Tensors that hold
+ * NaN or infinities are told of in a warning. */
+stint_status sti_imported_write(const sti_exchange_graph *kept,
+                                const sti_image_form *images, const char *path);
 
 /* Is it such a file? False for whatever cannot be read, too. */
 bool sti_imported_is(const char *path);
@@ -25,6 +27,7 @@ typedef struct sti_imported {
     sti_exchange_graph *source; /* as the text says it */
     void **blocks;              /* tensors' numbers, [source->tensors] */
     char weights_sha256[65];
+    sti_image_form images;
     stint_graph *graph; /* lowered for use, through the passes */
     sti_lowered lowered;
     int64_t transposes; /* nodes of the graph that move axes */

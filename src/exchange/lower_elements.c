@@ -60,18 +60,23 @@ stint_status sti_lower_leaky_relu(sti_lowering *l, const sti_exchange_node *n)
                           : st;
 }
 
-/* Identity, and Dropout as networks in use have it; a mask would be all ones. */
+/* Identity, and Dropout as networks in use have it, whose mask is all ones. */
 stint_status sti_lower_identity(sti_lowering *l, const sti_exchange_node *n)
 {
     sti_lane_value x;
-    const stint_status st = sti_lower_lane(l, n, 0, &x);
+    stint_status st = sti_lower_lane(l, n, 0, &x);
     const sti_slot *training = sti_lower_in(l, n, 2);
     if (st == STINT_OK && sti_lower_has(n, 2) &&
         (training->kind != STI_SLOT_KNOWN || sti_known_word(training->known, 0) != 0))
         return sti_lower_refuse(l, STINT_E_UNSUPPORTED,
                                 "a Dropout in training; export the network for use");
-    if (st == STINT_OK && n->n_out > 1 && n->out[1][0])
-        return sti_lower_refuse(l, STINT_E_UNSUPPORTED, "the mask of a Dropout");
+    if (st == STINT_OK && n->n_out > 1 && n->out[1][0]) {
+        const stint_shape shape = stint_value_shape(l->graph, x.value);
+        sti_lane_value mask = x;
+        mask.type = STI_EXCHANGE_BOOL;
+        mask.value = sti_op_fill(l->graph, &shape, 1.0f);
+        st = sti_lower_result(l, n, 1, &mask, mask.value);
+    }
     return st == STINT_OK ? sti_lower_result(l, n, 0, &x, x.value) : st;
 }
 

@@ -233,3 +233,34 @@ stint_status sti_lower_mean_variance_normalization(sti_lowering *l,
     }
     return sti_lower_result(l, n, 0, &x, normalised(l, x.value, at, 1e-9f));
 }
+
+/* y = x / (bias + alpha / size * sum of x^2 over `size` channels about its own)^beta.
+ */
+stint_status sti_lower_lrn(sti_lowering *l, const sti_exchange_node *n)
+{
+    sti_lane_value x;
+    stint_graph *g = l->graph;
+    stint_status st = channels_last(l, n, &x);
+    const int64_t size = sti_exchange_attr_int(n, "size", 0);
+    if (st != STINT_OK)
+        return st;
+    const int64_t channels = sti_lane_dim(l, &x, 1);
+    if (size < 1 || size > channels * 2 + 1)
+        return sti_lower_refuse(l, STINT_E_INPUT,
+                                "size %" PRId64 " of %" PRId64 " channels", size,
+                                channels);
+    const float alpha = sti_exchange_attr_float(n, "alpha", 1e-4f) / (float)size;
+    const stint_value beta =
+        sti_lower_scalar(l, sti_exchange_attr_float(n, "beta", 0.75f));
+    const int64_t before = (size - 1) / 2;
+    const stint_value squares = sti_op_pad_axis(g, stint_square(g, x.value), x.rank - 1,
+                                                before, 1, channels + size - 1);
+    stint_value sum = stint_slice(g, squares, x.rank - 1, 0, channels, 1);
+    for (int64_t i = 1; i < size; i++)
+        sum =
+            stint_add(g, sum, stint_slice(g, squares, x.rank - 1, i, i + channels, 1));
+    sum = stint_add_scalar(g, stint_scale(g, sum, alpha),
+                           sti_exchange_attr_float(n, "bias", 1.0f));
+    return sti_lower_result(l, n, 0, &x,
+                            stint_div(g, x.value, stint_power(g, sum, beta)));
+}

@@ -6,6 +6,7 @@
 #include "base/fail.h"
 #include "base/memory.h"
 #include "data/data.h"
+#include "trust/compare_imported.h"
 #include "trust/compare_priv.h"
 #include "trust/groups.h"
 #include "trust/saliency.h"
@@ -117,15 +118,14 @@ stint_status sti_compare_answers(const stint_compare_desc *desc,
     return st;
 }
 
-static stint_status open_data(comparison *k)
+/* Room for what is found, once the data are open. */
+static stint_status make_room(comparison *k)
 {
-    stint_status st = sti_model_open_data(k->reference, &k->desc->data, &k->data);
+    const stint_status st = sti_data_tell_absent(k->data);
     if (st != STINT_OK)
         return st;
-    if ((st = sti_data_tell_absent(k->data)) != STINT_OK)
-        return st;
     k->count = stint_data_describe(k->data)->count;
-    k->classes = (int32_t)k->reference->network.model.classes;
+    k->classes = stint_data_describe(k->data)->classes;
     k->label = sti_alloc_array(k->count, sizeof *k->label, "labels");
     for (int64_t i = 0; i < k->count && k->label; i++)
         k->label[i] = sti_data_label(k->data, i);
@@ -133,6 +133,12 @@ static stint_status open_data(comparison *k)
         k->logits[m] =
             sti_alloc_array(k->count, (size_t)k->classes * sizeof(float), "scores");
     return k->label && k->logits[0] && k->logits[1] ? STINT_OK : STINT_E_MEMORY;
+}
+
+static stint_status open_data(comparison *k)
+{
+    const stint_status st = sti_model_open_data(k->reference, &k->desc->data, &k->data);
+    return st == STINT_OK ? make_room(k) : st;
 }
 
 static stint_status run_floors(comparison *k)
@@ -235,9 +241,42 @@ static void check_preparation(const comparison *k, const stint_fidelity *f)
                 k->desc->reference, 100 * f->reference_accuracy, 100 * then);
 }
 
+/* Networks of other programs have no recipe, no sizes and no classes' names: what the
+ * data say is taken. */
+static stint_status compare_imported(comparison *k, stint_fidelity *out)
+{
+    const stint_compare_desc *d = k->desc;
+    stint_status st = sti_compare_imported_check(d);
+    if (st == STINT_OK)
+        st = sti_compare_imported_data(d, &k->data);
+    if (st == STINT_OK)
+        st = make_room(k);
+    if (st == STINT_OK)
+        st = sti_groups_init(&k->groups, d->group, d->group_count, k->count);
+    if (st == STINT_OK)
+        st = sti_compare_imported_scores(d, d->reference, k->data, k->logits[0]);
+    if (st == STINT_OK)
+        st = sti_compare_imported_scores(d, d->changed, k->data, k->logits[1]);
+    if (st != STINT_OK)
+        return st;
+    const sti_fidelity_data data = {.count = k->count,
+                                    .classes = k->classes,
+                                    .reference = k->logits[0],
+                                    .changed = k->logits[1],
+                                    .label = k->label,
+                                    .class_name =
+                                        stint_data_describe(k->data)->class_names,
+                                    .group = k->groups.of,
+                                    .group_name = k->groups.name,
+                                    .groups = k->groups.count};
+    return sti_fidelity_find(&data, out);
+}
+
 static stint_status compare_all(comparison *k, stint_fidelity *out)
 {
     const stint_compare_desc *d = k->desc;
+    if (sti_compare_is_imported(d))
+        return compare_imported(k, out);
     stint_status st = stint_model_open(d->reference, &k->reference);
     if (st == STINT_OK)
         st = open_data(k);
