@@ -162,7 +162,7 @@ says err "--points FILE.npy"
 run 4 field eval wave.model --points plain.npy --out o.npy
 run 2 field eval wave.model --grid 0x4 --out o.npy
 run 2 field plan wave.model --list some
-run 8 field edit wave.model
+run 2 field edit wave.model
 run 4 import field chain.safetensors --out no.model
 says err "layers must chain"
 run 4 import field nan.safetensors --out no.model
