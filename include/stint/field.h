@@ -211,7 +211,7 @@ typedef struct stint_field_edit_desc {
     int order;
     /* Hidden layers beside a linear map of the features, and their width (0: 64). */
     int64_t depth, width;
-    /* Steps of 2048 points by Adam, at a rate (0: 2e-3) that falls as a cosine. */
+    /* Steps of 2048 points by Adam, at a rate (0: 5e-3) that falls as a cosine. */
     int64_t steps;
     double lr;
     int64_t seed;

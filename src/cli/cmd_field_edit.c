@@ -43,7 +43,7 @@ static const sti_option edit_rows[] = {
      .min = 1,
      .max = 1e9,
      .unit = "N",
-     EDIT_ROW(steps, STI_OPTION_INT, "1000", "steps of 2048 points each")},
+     EDIT_ROW(steps, STI_OPTION_INT, "2000", "steps of 2048 points each")},
     {.name = "depth",
      .min = 0,
      .max = 16,

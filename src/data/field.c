@@ -1,9 +1,8 @@
-#include "data/field.h"
+#include "data/field_priv.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
-#include <strings.h>
 
 #include "base/fail.h"
 #include "base/file.h"
@@ -79,35 +78,6 @@ static stint_status decode_picture(const uint8_t *stored, size_t n_bytes,
     return st;
 }
 
-/* Files that a field could be fitted to, but that nothing here reads. */
-static stint_status refuse_file(const char *path)
-{
-    static const char *const sounds[] = {".wav",  ".flac", ".ogg", ".opus",
-                                         ".aiff", ".mp3",  ".au"};
-    static const char *const meshes[] = {".obj", ".stl", ".ply", ".off",
-                                         ".glb", ".fbx", ".dae"};
-    const char *extension = sti_path_extension(path);
-    for (size_t i = 0; i < sizeof sounds / sizeof *sounds; i++)
-        if (strcasecmp(extension, sounds[i]) == 0)
-            return sti_fail(STINT_E_UNSUPPORTED,
-                            "%s: a sound, and this build has no library that reads "
-                            "sounds; give a folder with its samples as points.npy "
-                            "[n, 1] and values.npy",
-                            path);
-    for (size_t i = 0; i < sizeof meshes / sizeof *meshes; i++)
-        if (strcasecmp(extension, meshes[i]) == 0)
-            return sti_fail(STINT_E_UNSUPPORTED,
-                            "%s: a mesh, and this build has no library that reads "
-                            "meshes; give a folder with points.npy [n, 3] and "
-                            "values.npy",
-                            path);
-    return sti_fail(STINT_E_INPUT,
-                    "%s: no JPEG, PNG, WebP or BMP picture of a possible size; a field "
-                    "is fitted to a picture, or to a folder with points.npy and "
-                    "values.npy",
-                    path);
-}
-
 static stint_status open_picture(const sti_field_want *want, sti_field_points *f)
 {
     void *stored = NULL;
@@ -117,12 +87,17 @@ static stint_status open_picture(const sti_field_want *want, sti_field_points *f
     if (st != STINT_OK)
         return st;
     if (sti_image_probe(stored, n_bytes, true, &info) != 1)
-        st = refuse_file(want->path);
+        st = sti_fail(
+            STINT_E_INPUT,
+            "%s: no JPEG, PNG, WebP or BMP picture of a possible size; a field "
+            "is fitted to a picture, a sound, a mesh, or to a folder with "
+            "points.npy and values.npy",
+            want->path);
     else if ((st = decode_picture(stored, n_bytes, &info, want, f)) != STINT_OK)
         st = sti_fail_context(st, "%s", want->path);
     sti_free(stored);
     f->coordinates = 2;
-    return st;
+    return st == STINT_OK && want->outline ? sti_field_take_outline(f) : st;
 }
 
 /* ---- arrays ---- */
@@ -205,6 +180,8 @@ static stint_status open_folder(const char *path, sti_field_points *f)
 
 static bool is_constant(const sti_field_points *f)
 {
+    if (f->columns > f->outputs) /* of an outline or mesh: normals are to be learnt */
+        return false;
     for (int64_t i = f->outputs; i < f->count * f->outputs; i++)
         if (f->values[i] != f->values[i % f->outputs])
             return false;
@@ -264,6 +241,8 @@ static void second_differences(const sti_field_points *f, int64_t y, int64_t x, 
 static stint_status add_differences(sti_field_points *f, int order)
 {
     const int columns = f->outputs * (order >= 2 ? 6 : 3);
+    if (order == 1 && f->columns > f->outputs) /* they are its normals */
+        return STINT_OK;
     if (f->height == 0)
         return sti_fail(
             STINT_E_INPUT,
@@ -335,8 +314,10 @@ stint_status sti_field_points_open(const sti_field_want *want,
     f->path = sti_strdup(want->path);
     stint_status st = f->path ? STINT_OK : STINT_E_MEMORY;
     if (st == STINT_OK)
-        st = sti_path_is_dir(want->path) ? open_folder(want->path, f)
-                                         : open_picture(want, f);
+        st = sti_path_is_dir(want->path)      ? open_folder(want->path, f)
+             : sti_field_is_sound(want->path) ? sti_field_open_sound(want, f)
+             : sti_field_is_mesh(want->path)  ? sti_field_open_mesh(want, f)
+                                              : open_picture(want, f);
     if (st == STINT_OK)
         st = check_values(want, f);
     if (st == STINT_OK && want->differences > 0)
@@ -483,7 +464,9 @@ bool sti_field_points_is(const char *path)
         const char *values = sti_path_join(arena, path, "values.npy");
         is = points && values && sti_path_is_file(points) && sti_path_is_file(values);
     } else {
-        is = sti_path_is_file(path) && sti_image_kind_of_name(path) >= 0;
+        is = sti_path_is_file(path) &&
+             (sti_image_kind_of_name(path) >= 0 || sti_field_is_sound(path) ||
+              sti_field_is_mesh(path));
     }
     sti_arena_destroy(arena);
     return is;

@@ -4,7 +4,7 @@
  * -1 at the left edge to 1 at the right one, of the second from the top edge to the
  * bottom one; rows come from the top. Values are pixels from -1 (0) to 1 (255). A
  * folder gives what its points.npy [n, d] and values.npy [n, k] hold, float32 or
- * float64, as it stands. */
+ * float64, as it stands. Sounds, meshes and outlines of pictures: field_priv.h. */
 #ifndef STI_DATA_FIELD_H
 #define STI_DATA_FIELD_H
 
@@ -22,6 +22,7 @@ typedef struct sti_field_want {
     int differences; /* of a picture: 1 first, 2 second ones, too, in columns behind its
                         values: u_x, u_y of each, then u_xx, u_xy, u_yy of each */
     bool constant;   /* values that are all the same are welcome */
+    bool outline;    /* of a picture: where its brightness crosses the middle */
 } sti_field_want;
 
 typedef struct sti_field_points {
@@ -37,7 +38,7 @@ typedef struct sti_field_points {
 
 /* STINT_E_INPUT: neither a picture nor such a folder, arrays of other types or lengths,
  * numbers that are not finite, values that are all the same; STINT_E_UNSUPPORTED:
- * sounds and meshes. */
+ * sounds and meshes, where their library is not there. */
 stint_status sti_field_points_open(const sti_field_want *want,
                                    sti_field_points **points_out);
 /* So many points of which nothing is known: for what draws its own. */

@@ -248,7 +248,7 @@ static stint_status make_recipe(const edit_training *t, stint_recipe **recipe_ou
     stint_recipe *r = *recipe_out;
     STI_TRY(stint_recipe_set(r, "optimizer.name", "adam"));
     STI_TRY(
-        stint_recipe_set(r, "optimizer.lr", sti_float_text(d->lr > 0 ? d->lr : 2e-3)));
+        stint_recipe_set(r, "optimizer.lr", sti_float_text(d->lr > 0 ? d->lr : 5e-3)));
     STI_TRY(stint_recipe_set(r, "schedule.name", "cosine"));
     STI_TRY(set_int(r, "train.shards", EDIT_SHARDS));
     STI_TRY(set_int(r, "train.batch", EDIT_SHARDS * EDIT_ROWS));

@@ -11,6 +11,7 @@
 #include "infer/evaluate.h"
 #include "infer/model_use.h"
 #include "infer/recall.h"
+#include "model/field_terms.h"
 
 #define BATCH_DEFAULT  128
 #define TOKENS_DEFAULT 4096 /* of text */
@@ -66,15 +67,28 @@ static stint_status open_text(eval_run *run, const stint_data_desc *desc)
     return STINT_OK;
 }
 
+/* Was it trained on the outline of a picture? */
+static stint_status find_outline(const stint_model_file *model, bool *outline_out)
+{
+    sti_field_terms terms = {.any = false};
+    const stint_status st = sti_field_terms_parse(sti_field_section_of(model->recipe),
+                                                  &model->network.names, &terms);
+    *outline_out = st == STINT_OK && sti_field_has_normals(&terms);
+    sti_field_terms_fini(&terms);
+    return st;
+}
+
 static stint_status open_field(eval_run *run, const stint_data_desc *desc)
 {
     const stint_field_desc *field = &run->model->network.field;
-    const sti_field_want want = {.path = desc->path,
-                                 .size = desc->size,
-                                 .channels = field->outputs == 1   ? 1
-                                             : field->outputs == 3 ? 3
-                                                                   : 0};
-    const stint_status st = sti_field_points_open(&want, &run->field);
+    sti_field_want want = {.path = desc->path,
+                           .size = desc->size,
+                           .channels = field->outputs == 1   ? 1
+                                       : field->outputs == 3 ? 3
+                                                             : 0};
+    stint_status st = find_outline(run->model, &want.outline);
+    if (st == STINT_OK)
+        st = sti_field_points_open(&want, &run->field);
     if (st != STINT_OK)
         return sti_fail_context(st, "data for this model");
     run->count = run->field->count;

@@ -168,6 +168,25 @@ static int parse_column(parser *p, const char *at, const char *base,
     return add_node(p, &node);
 }
 
+/* nx: what the first output's derivative along x is to be at a point of a surface. -2:
+ * the name is another's. */
+static int parse_normal(parser *p, const char *word)
+{
+    const int c = word[0] == 'n' ? index_in(word + 1, p->names->coordinate,
+                                            p->names->coordinates, false)
+                                 : -1;
+    if (c < 0 || index_in(word, p->names->output, p->names->outputs, false) >= 0)
+        return -2;
+    p->e->has_target = p->e->has_normal = true;
+    if (p->e->target_order < 1)
+        p->e->target_order = 1;
+    return add_node(p, &(sti_expression_node){.kind = STI_EXPRESSION_TARGET,
+                                              .left = -1,
+                                              .right = -1,
+                                              .order = 1,
+                                              .along = {(int8_t)c}});
+}
+
 static int parse_sum(parser *p);
 
 static int parse_function(parser *p, const char *at, const char *word)
@@ -210,6 +229,9 @@ static int parse_name(parser *p)
                                                   .number = 3.141592653589793,
                                                   .left = -1,
                                                   .right = -1});
+    const int normal = parse_normal(p, word);
+    if (normal != -2)
+        return normal;
     char *letters = strchr(word, '_');
     if (letters)
         *letters++ = '\0';

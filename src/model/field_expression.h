@@ -3,8 +3,9 @@
  *     u_xx + u_yy + 9*u - exp(-x^2)
  *
  * Names are coordinates (x), outputs with or without derivatives (u, u_xy), data in
- * capitals (U, R_x: of a picture, by differences of its pixels), numbers and pi; then +
- * - * / ^ with a number behind it, and functions of one number. Commas part several. */
+ * capitals (U, R_x: of a picture, by differences of its pixels), normals of an outline
+ * or mesh (nx), numbers and pi; then + - * / ^ with a number behind it, and functions
+ * of one number. Commas part several. */
 #ifndef STI_MODEL_FIELD_EXPRESSION_H
 #define STI_MODEL_FIELD_EXPRESSION_H
 
@@ -42,7 +43,7 @@ typedef struct sti_expression_node {
 typedef struct sti_expression {
     sti_expression_node node[STI_EXPRESSION_NODES]; /* operands before what uses them */
     int count, root;
-    bool has_output, has_target;
+    bool has_output, has_target, has_normal;
     int target_order; /* highest of the data's differences */
 } sti_expression;
 

@@ -139,6 +139,14 @@ int sti_field_target_column(const sti_field_names *names, int output, int order,
     return k + k * d + output * (d * (d + 1) / 2) + pair;
 }
 
+bool sti_field_has_normals(const sti_field_terms *terms)
+{
+    for (int i = 0; i < terms->set[STI_TERMS_DATA].count; i++)
+        if (terms->set[STI_TERMS_DATA].expression[i].has_normal)
+            return true;
+    return false;
+}
+
 int sti_field_target_order(const sti_field_terms *terms)
 {
     int order = 0;

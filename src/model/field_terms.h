@@ -27,6 +27,8 @@ stint_status sti_field_terms_parse(const sti_field_values *values,
                                    sti_field_terms *terms_out);
 void sti_field_terms_fini(sti_field_terms *terms); /* a zeroed one is fine */
 
+/* Do expressions of the data ask for normals? Then a picture is its outline. */
+bool sti_field_has_normals(const sti_field_terms *terms);
 /* Highest order of the data's differences that expressions ask for; 0: none. */
 int sti_field_target_order(const sti_field_terms *terms);
 /* Column of the data's difference along[order] (sorted) of an output. */

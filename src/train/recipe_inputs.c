@@ -63,6 +63,12 @@ stint_status sti_recipe_open_field(const stint_recipe *recipe,
     sti_field_terms terms = {.any = false};
     sti_field_points *points = NULL;
     stint_status st;
+    if (field->outputs) { /* normals make a picture an outline of one value a point */
+        STI_TRY(sti_recipe_field_network(recipe, 0, &network));
+        STI_TRY(sti_field_terms_parse(field, &network.names, &terms));
+        want.outline = sti_field_has_normals(&terms);
+        sti_field_terms_fini(&terms);
+    }
     STI_TRY(sti_field_points_open(&want, &points));
     STI_TRY(sti_recipe_field_network(recipe, points->outputs, &network));
     STI_TRY(sti_field_terms_parse(field, &network.names, &terms));

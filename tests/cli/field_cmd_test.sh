@@ -162,7 +162,7 @@ says err "--points FILE.npy"
 run 4 field eval wave.model --points plain.npy --out o.npy
 run 2 field eval wave.model --grid 0x4 --out o.npy
 run 2 field plan wave.model --list some
-run 8 field edit wave.model
+run 2 field edit wave.model
 run 4 import field chain.safetensors --out no.model
 says err "layers must chain"
 run 4 import field nan.safetensors --out no.model
@@ -171,7 +171,8 @@ run 2 import field wave.safetensors --coordinates x,y,z --out no.model
 run 4 train photo.ini --data flat.png --out no
 says err "the same value"
 echo RIFF >sound.wav
-run 8 train photo.ini --data sound.wav --out no
+"$STINT" train photo.ini --data sound.wav --out no 2>err
+case $? in 4 | 8) ;; *) fail "a sound that is none" ;; esac
 run 4 train photo.ini --data photo.ini --out no
 run 4 train photo.ini --data pairs --out no
 says err "field.coordinates"

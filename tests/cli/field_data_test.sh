@@ -1,0 +1,72 @@
+# Fields of sounds, outlines and meshes beside closed forms, and what is wrong with such
+# files. Without a library its files are refused with status 8.
+. "$(dirname "$0")/cli_lib.sh"
+export XDG_CACHE_HOME="$work/cache"
+oracle="$(cd "$(dirname "$0")" && pwd)/field_data_oracle.py"
+cd "$work" || exit 1
+python=/usr/bin/python3
+$python "$oracle" make || { fail "no NumPy"; finish; }
+
+# ---- outlines ----
+
+small="--set model.width=32 --set model.depth=2 --set field.inside_points=256"
+run 0 train "$STINT_SOURCE/recipes/field-outline.ini" --data disc.bmp --out disc --set train.steps=600 $small --json -q
+run 0 field eval disc --grid 64x64 --order 1 --out disc-out.npy
+$python "$oracle" disc || fail "distances from a circle"
+run 0 field draw disc --size 32x32 --show normals --out normals.png
+run 0 eval disc --json
+json "j['test_loss'] < 0.001"
+run 4 train "$STINT_SOURCE/recipes/field-outline.ini" --data grey.bmp --out no
+says err "no outline"
+
+# ---- sounds ----
+
+cat >sound.ini <<'INI'
+[model]
+name = siren
+width = 32
+depth = 2
+[field]
+coordinates = t
+[train]
+epochs = 150
+batch = 600
+shards = 1
+eval_every = 150
+[optimizer]
+name = adam
+lr = 2e-3
+INI
+if "$STINT" train sound.ini --data tone.wav --out stereo -q 2>err; then
+    run 0 field eval stereo --points times.npy --order 0 --out s.npy
+    $python "$oracle" sound both || fail "a sound of two channels"
+    run 0 train sound.ini --data tone.wav --out mean --set data.channels=1 -q
+    run 0 field eval mean --points times.npy --order 0 --out s.npy
+    $python "$oracle" sound mean || fail "the mean of two channels"
+    head -c 1500 tone.wav >cut.wav
+    run 4 train sound.ini --data cut.wav --out no
+    says err "cut short"
+    echo RIFF >junk.wav
+    run 4 train sound.ini --data junk.wav --out no
+else
+    run 8 train sound.ini --data tone.wav --out no
+    says err "libsndfile"
+fi
+
+# ---- meshes ----
+
+set -- --set field.coordinates=x,y,z --set "field.data=30*u, u_x - nx, u_y - ny, u_z - nz" \
+    --set "field.inside=(u_x^2 + u_y^2 + u_z^2)^0.5 - 1" $small --set train.steps=450
+if "$STINT" train "$STINT_SOURCE/recipes/field-outline.ini" --data ball.obj --out ball "$@" -q 2>err; then
+    run 0 field eval ball --points ball.npy --order 1 --out ball-out.npy
+    $python "$oracle" ball || fail "distances from a sphere"
+    run 4 train "$STINT_SOURCE/recipes/field-outline.ini" --data lines.obj --out no "$@"
+    says err "without triangles"
+    echo "not a mesh" >junk.ply
+    run 4 train "$STINT_SOURCE/recipes/field-outline.ini" --data junk.ply --out no "$@"
+else
+    run 8 train "$STINT_SOURCE/recipes/field-outline.ini" --data ball.obj --out no "$@"
+    says err "libassimp"
+fi
+[ ! -e no ] || fail "a refused run left a folder"
+finish
