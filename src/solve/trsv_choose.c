@@ -261,7 +261,9 @@ static stint_status try_superstep(sti_trsv_choice *c)
     sti_trsv *plan = c->plan;
     const double before = c->best_s;
     const sti_trsv_strategy other = plan->info.strategy;
+    /* Long to make, and not sure to gain: only where it vanishes beside the solves. */
     if (plan->d.threads < 2 || c->costs->handoff_s <= 0 ||
+        c->solves < 50 * SUPERSTEP_PASSES ||
         !pays(c, c->level_s / plan->d.threads, SUPERSTEP_PASSES))
         return STINT_OK;
     stint_status st = make_superstep(c);
