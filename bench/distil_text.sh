@@ -12,12 +12,13 @@
 set -eu
 [ $# -ge 3 ] || { sed -n '2,12s/^# \{0,1\}//p' "$0"; exit 2; }
 stint=$1 text=$2 folder=$3 seeds=${4:-1,2,3} steps=${5:-1800}
+recipe=$(dirname "$0")/../recipes/shakespeare-small.ini
 mkdir -p "$folder"
 train() { # OUT STEPS SEED OPTION...
     local out=$1 steps=$2 seed=$3
     shift 3
     grep -qs '"event":"end"' "$folder/$out/log.jsonl" ||
-        "$stint" train shakespeare-small --data "$text" --out "$folder/$out" --resume --quiet \
+        "$stint" train "$recipe" --data "$text" --out "$folder/$out" --resume --quiet \
             --steps "$steps" --seed "$seed" --error 0 --set model.width=128 --set model.heads=4 \
             --set model.context=64 --batch 32 --shards 2 --set train.eval_every=0 \
             --set run.checkpoint_every=100 "$@" >/dev/null

@@ -43,6 +43,22 @@ const char *sti_text_token_words(const sti_corpus *c, sti_arena *arena, int32_t 
     return keep_text(arena, bytes, n);
 }
 
+const char *sti_text_tokens_words(const sti_corpus *c, sti_arena *arena,
+                                  const int32_t *token, int64_t count, size_t most)
+{
+    sti_text text = {0};
+    for (int64_t i = 0; i < count && text.length < most; i++) {
+        size_t n = 0;
+        const char *bytes = stint_tokenizer_token(c->tokenizer, token[i], &n);
+        sti_text_add_bytes(&text, bytes, n);
+    }
+    const size_t length = text.length < most ? text.length : most;
+    const char *kept =
+        text.failed ? NULL : keep_text(arena, text.data ? text.data : "", length);
+    sti_text_fini(&text);
+    return kept;
+}
+
 /* The last bytes of what stands before token `at` of the part in its window. */
 static stint_status text_before(const sti_corpus *c, const sti_corpus_part *part,
                                 int64_t context, int64_t at, sti_arena *arena,
