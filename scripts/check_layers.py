@@ -43,6 +43,7 @@ PUBLIC = {
     "op": "op",
     "data": "data",
     "text": "data",
+    "memory_text": "trust",
     "model": "model",
     "net": "net",
     "train": "train",

@@ -9,6 +9,7 @@
  * generate.h  text from a trained transformer
  * graph.h     graphs of operators: values, shapes, scopes
  * infer.h     use of a trained model: a split evaluated, an image classified
+ * memory_text.h   passages of a text that networks memorise
  * model.h     network families that build themselves into a graph
  * net.h       processes that train together
  * op.h        the operators
@@ -46,6 +47,7 @@
 #include "stint/generate.h"
 #include "stint/graph.h"
 #include "stint/infer.h"
+#include "stint/memory_text.h"
 #include "stint/model.h"
 #include "stint/net.h"
 #include "stint/op.h"

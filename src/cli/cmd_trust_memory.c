@@ -7,6 +7,8 @@
 #include "base/progress.h"
 #include "base/units.h"
 #include "cli/cli.h"
+#include "cli/cli_memory_text.h"
+#include "model/network_recipe.h"
 
 enum { TOLD = 10 };
 
@@ -197,40 +199,59 @@ static stint_status answer(sti_cli_call *call, const stint_memory *m)
     return sti_cli_answer(call, &text);
 }
 
-static stint_status memory_run(sti_cli_call *call)
+static stint_status study_images(sti_cli_call *call, const stint_memory_desc *desc,
+                                 memory_view *view)
 {
-    const memory_args *args = call->args;
-    memory_view view = {.quiet = call->common->quiet};
     stint_memory m;
-    sti_cli_catch_signals();
-    stint_status st =
-        stint_memory_run(call->recipe,
-                         &(stint_memory_desc){.runs = args->runs,
-                                              .fraction = args->fraction,
-                                              .jobs = args->jobs,
-                                              .memorised = args->memorised,
-                                              .every_class = args->every_class,
-                                              .nearest = args->nearest,
-                                              .progress = on_progress,
-                                              .user = &view},
-                         &m);
-    if (view.begun)
-        sti_progress_clear(&view.bar);
+    stint_status st = stint_memory_run(call->recipe, desc, &m);
+    if (view->begun)
+        sti_progress_clear(&view->bar);
     if (st == STINT_OK)
         st = answer(call, &m);
     stint_memory_fini(&m);
     return st;
 }
 
+static stint_status study_text(sti_cli_call *call, const stint_memory_desc *desc,
+                               memory_view *view)
+{
+    stint_memory_text m;
+    stint_status st = stint_memory_text_run(call->recipe, desc, &m);
+    if (view->begun)
+        sti_progress_clear(&view->bar);
+    if (st == STINT_OK)
+        st = sti_cli_memory_text_answer(call, &m);
+    stint_memory_text_fini(&m);
+    return st;
+}
+
+static stint_status memory_run(sti_cli_call *call)
+{
+    const memory_args *args = call->args;
+    memory_view view = {.quiet = call->common->quiet};
+    const stint_memory_desc desc = {.runs = args->runs,
+                                    .fraction = args->fraction,
+                                    .jobs = args->jobs,
+                                    .memorised = args->memorised,
+                                    .every_class = args->every_class,
+                                    .nearest = args->nearest,
+                                    .progress = on_progress,
+                                    .user = &view};
+    sti_cli_catch_signals();
+    return (sti_recipe_is_text(call->recipe) ? study_text : study_images)(call, &desc,
+                                                                          &view);
+}
+
 const sti_cli_command sti_cmd_trust_memory = {
     .name = "trust memory",
-    .summary = "tell which images a network memorises, and what rests on them",
+    .summary = "tell which images, or passages, a network memorises",
     .operands = "RECIPE",
     .example = "stint trust memory small.ini --data out/glyphs --runs 512",
     .about = "Trains many networks, each on a random part of the images. An image that "
              "networks get right only if they have seen it is memorised; a test image "
              "that they get right only if one training image was seen is influenced by "
-             "it. Runs are plain: a recipe that starts from a model, has a reference, "
+             "it. Of a text: passages whose loss falls by having been seen. Runs are "
+             "plain: a recipe that starts from a model, has a reference, "
              "prunes or holds images out is refused. They are kept in the out folder: "
              "a stopped study goes on where it was. Leaves lists, arrays and a page "
              "with the images there.",

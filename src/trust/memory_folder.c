@@ -15,6 +15,7 @@
 #include "base/recipe.h"
 
 #define MAGIC        "STINTMB1"
+#define MAGIC_LOSSES "STINTML1"
 #define MANIFEST_MAX ((size_t)1 << 20)
 
 /* In front of a run's bits; integers little-endian. */
@@ -128,7 +129,8 @@ stint_status sti_memory_folder_open(sti_arena *arena, const char *path,
                              .path = sti_path_absolute(arena, path),
                              .lock_fd = -1,
                              .train = id->train,
-                             .test = id->test};
+                             .test = id->test,
+                             .losses = id->losses};
     f->runs = f->path ? sti_path_join(arena, f->path, "runs") : NULL;
     if (!f->runs)
         return STINT_E_MEMORY;
@@ -178,9 +180,14 @@ stint_status sti_memory_folder_sha256(const char *path, const char *split,
 
 /* ---- runs ---- */
 
-stint_status sti_memory_answers_init(sti_memory_answers *a, int64_t train, int64_t test)
+stint_status sti_memory_answers_init(sti_memory_answers *a, int64_t train, int64_t test,
+                                     bool losses)
 {
     a->member = sti_alloc((size_t)train, "answers");
+    if (losses) {
+        a->loss = sti_alloc_array(train, sizeof *a->loss, "losses");
+        return a->member && a->loss ? STINT_OK : STINT_E_MEMORY;
+    }
     a->train_right = sti_alloc((size_t)train, "answers");
     a->test_right = sti_alloc((size_t)test, "answers");
     return a->member && a->train_right && a->test_right ? STINT_OK : STINT_E_MEMORY;
@@ -191,6 +198,7 @@ void sti_memory_answers_fini(sti_memory_answers *a)
     sti_free(a->member);
     sti_free(a->train_right);
     sti_free(a->test_right);
+    sti_free(a->loss);
 }
 
 static size_t bits_bytes(int64_t count)
@@ -213,8 +221,9 @@ static void unpack_bits(const uint8_t *from, int64_t count, uint8_t *to)
 
 static size_t run_bytes(const sti_memory_folder *f)
 {
-    return sizeof(run_head) + 2 * bits_bytes(f->train) + bits_bytes(f->test) +
-           sizeof(uint32_t);
+    const size_t rest = f->losses ? (size_t)f->train * sizeof(float)
+                                  : bits_bytes(f->train) + bits_bytes(f->test);
+    return sizeof(run_head) + bits_bytes(f->train) + rest + sizeof(uint32_t);
 }
 
 /* Workers call it at once, so not in the arena. */
@@ -239,16 +248,21 @@ stint_status sti_memory_folder_write(const sti_memory_folder *f, int64_t run,
     uint8_t *file = sti_alloc(n_bytes, "answers"), *at = file;
     if (!file)
         return STINT_E_MEMORY;
-    memcpy(head.magic, MAGIC, sizeof head.magic);
+    memcpy(head.magic, f->losses ? MAGIC_LOSSES : MAGIC, sizeof head.magic);
     memcpy(head.key, f->key, sizeof head.key);
     memcpy(at, &head, sizeof head);
     at += sizeof head;
     pack_bits(a->member, f->train, at);
     at += bits_bytes(f->train);
-    pack_bits(a->train_right, f->train, at);
-    at += bits_bytes(f->train);
-    pack_bits(a->test_right, f->test, at);
-    at += bits_bytes(f->test);
+    if (f->losses) {
+        memcpy(at, a->loss, (size_t)f->train * sizeof *a->loss);
+        at += (size_t)f->train * sizeof *a->loss;
+    } else {
+        pack_bits(a->train_right, f->train, at);
+        at += bits_bytes(f->train);
+        pack_bits(a->test_right, f->test, at);
+        at += bits_bytes(f->test);
+    }
     const uint32_t crc = sti_crc32c(0, file, (size_t)(at - file));
     memcpy(at, &crc, sizeof crc);
     run_path(f, run, path, sizeof path);
@@ -269,7 +283,7 @@ stint_status sti_memory_run_parse(const void *bytes, size_t n_bytes, const char 
                         n_bytes, run_bytes(f));
     memcpy(&head, at, sizeof head);
     memcpy(&crc, at + n_bytes - sizeof crc, sizeof crc);
-    if (memcmp(head.magic, MAGIC, sizeof head.magic) != 0 ||
+    if (memcmp(head.magic, f->losses ? MAGIC_LOSSES : MAGIC, sizeof head.magic) != 0 ||
         crc != sti_crc32c(0, at, n_bytes - sizeof crc))
         return sti_fail(STINT_E_INPUT, "%s: damaged", name);
     if (head.run != run || head.train != f->train || head.test != f->test ||
@@ -279,6 +293,10 @@ stint_status sti_memory_run_parse(const void *bytes, size_t n_bytes, const char 
     at += sizeof head;
     unpack_bits(at, f->train, a->member);
     at += bits_bytes(f->train);
+    if (f->losses) {
+        memcpy(a->loss, at, (size_t)f->train * sizeof *a->loss);
+        return STINT_OK;
+    }
     unpack_bits(at, f->train, a->train_right);
     at += bits_bytes(f->train);
     unpack_bits(at, f->test, a->test_right);

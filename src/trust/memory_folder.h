@@ -1,7 +1,7 @@
 /* The folder of a memorisation study:
  *
  *   memory.txt       what every run in it depends on, a line each
- *   runs/00017.bits  what run 17 was trained on and got right
+ *   runs/00017.bits  what run 17 was trained on and got right (of a text: its losses)
  *
  * and the results (stint_memory_run). Files are written atomically, so a run is there
  * whole or not at all. */
@@ -17,6 +17,7 @@ typedef struct sti_memory_identity {
     const stint_recipe *recipe;
     double fraction;
     int64_t train, test, members;
+    bool losses; /* runs hold losses in the place of right answers */
     char train_sha256[65], test_sha256[65]; /* of the images; "" without */
 } sti_memory_identity;
 
@@ -25,6 +26,7 @@ typedef struct sti_memory_folder {
     sti_arena *arena;        /* the caller's */
     int lock_fd;
     int64_t train, test;
+    bool losses;
     char key[65]; /* SHA-256 of memory.txt */
 } sti_memory_folder;
 
@@ -36,15 +38,17 @@ stint_status sti_memory_folder_open(sti_arena *arena, const char *path,
                                     sti_memory_folder *folder_out);
 void sti_memory_folder_close(sti_memory_folder *folder); /* keeps the files */
 
-/* A run's answers: one byte an image, 0 or 1. */
+/* A run's answers: one byte an image, 0 or 1; of a text, what each passage was worth.
+ */
 typedef struct sti_memory_answers {
     uint8_t *member, *train_right, *test_right; /* [train], [train], [test] */
+    float *loss; /* [train], nats a token, in the place of both right; NULL: images */
 } sti_memory_answers;
 
-/* Room for the answers on so many images. STINT_E_MEMORY: fini is to be called still.
- */
+/* Room for the answers on so many images, or the losses of so many passages.
+ * STINT_E_MEMORY: fini is to be called still. */
 stint_status sti_memory_answers_init(sti_memory_answers *answers, int64_t train,
-                                     int64_t test);
+                                     int64_t test, bool losses);
 void sti_memory_answers_fini(sti_memory_answers *answers); /* a zeroed one is fine */
 
 bool sti_memory_folder_has(const sti_memory_folder *folder, int64_t run);

@@ -92,13 +92,17 @@ static stint_status count_steps(memory_lab *l)
     return STINT_OK;
 }
 
-/* Both kinds of images are evaluated, also where there is no test split. */
+/* Both kinds of images are evaluated, also where there is no test split; of a text, one
+ * passage at a time, since it is each one's loss that is wanted. */
 static stint_status add_eval(sti_job *job)
 {
-    if (job->setup.eval.graph)
+    const bool text = job->inputs.text != NULL;
+    if (job->setup.eval.graph && !text)
         return STINT_OK;
-    stint_status st = sti_network_build(&job->inputs.network, STINT_EVAL,
-                                        job->setup.train.images, &job->setup.eval);
+    sti_network_fini(&job->setup.eval);
+    stint_status st =
+        sti_network_build(&job->inputs.network, STINT_EVAL,
+                          text ? 1 : job->setup.train.images, &job->setup.eval);
     if (st == STINT_OK)
         st = sti_network_plan(&job->setup.eval, 1);
     return st == STINT_OK ? sti_network_agree(&job->setup.train, &job->setup.eval) : st;
@@ -108,6 +112,10 @@ static stint_status add_eval(sti_job *job)
 static size_t answer_bytes(const sti_job *job)
 {
     const int32_t classes = (int32_t)job->inputs.network.model.classes;
+    if (job->inputs.text)
+        return sti_evaluation_bytes(job->inputs.train_count, 0, 1, 1) +
+               (size_t)job->inputs.train_count *
+                   (1 + sizeof(float) + 2 * sizeof(int32_t));
     return sti_evaluation_bytes(job->inputs.train_count, classes,
                                 job->setup.train.images, 1) +
            sti_evaluation_bytes(job->inputs.test_count, classes,
@@ -141,6 +149,8 @@ static size_t estimate_bytes(const memory_lab *l)
 {
     const int64_t n = l->job.inputs.train_count, tests = l->job.inputs.test_count;
     const int64_t nearest = l->desc->nearest > 0 ? l->desc->nearest : 8;
+    if (l->job.inputs.text)
+        return sti_memory_text_bytes(l->desc->runs, n);
     return 2 * sti_memory_bits_bytes(l->desc->runs, n, tests) + (size_t)n * 64 +
            (size_t)(tests * nearest) * sizeof(stint_memory_pair) +
            (size_t)(l->threads * n) * sizeof(uint32_t);
@@ -148,6 +158,8 @@ static size_t estimate_bytes(const memory_lab *l)
 
 static size_t kept_bytes(const sti_job *job)
 {
+    if (job->inputs.text)
+        return 0;
     return sti_data_kept_bytes(job->inputs.train_data) +
            (job->inputs.test_data ? sti_data_kept_bytes(job->inputs.test_data) : 0);
 }
@@ -197,7 +209,7 @@ stint_status sti_memory_plan(memory_lab *l, size_t budget)
         return st;
     /* Parts are cut out of the pictures themselves, anew for every batch. */
     l->keep =
-        sti_data_section_of(l->recipe)->scale_crop <= 0 &&
+        !l->job.inputs.text && sti_data_section_of(l->recipe)->scale_crop <= 0 &&
         (budget > 0 ? peak_of(l, 1, true) <= budget : kept_bytes(&l->job) <= KEEP_MOST);
     l->jobs = l->desc->jobs > 0 ? (int)l->desc->jobs : l->threads;
     if (l->jobs > l->desc->runs)
@@ -206,9 +218,13 @@ stint_status sti_memory_plan(memory_lab *l, size_t budget)
         l->jobs--;
     l->peak_bytes = peak_of(l, l->jobs, l->keep);
     sti_log(STINT_LOG_INFO,
-            "%" PRId64 " runs of %" PRId64 " of %" PRId64 " images, %" PRId64
-            " steps each, %d side by side, images decoded %s, %s planned",
-            l->desc->runs, l->members, l->job.inputs.train_count, l->steps, l->jobs,
-            l->keep ? "once" : "for every batch", sti_bytes_text(l->peak_bytes));
+            "%" PRId64 " runs of %" PRId64 " of %" PRId64 " %s, %" PRId64
+            " steps each, %d side by side%s, %s planned",
+            l->desc->runs, l->members, l->job.inputs.train_count,
+            sti_inputs_samples(&l->job.inputs), l->steps, l->jobs,
+            l->job.inputs.text ? ""
+            : l->keep          ? ", images decoded once"
+                               : ", images decoded for every batch",
+            sti_bytes_text(l->peak_bytes));
     return STINT_OK;
 }

@@ -4,6 +4,7 @@
 
 #include <pthread.h>
 
+#include "stint/memory_text.h"
 #include "train/job.h"
 #include "trust/memory_folder.h"
 
@@ -50,5 +51,12 @@ stint_status sti_memory_count_done(memory_lab *l);
 /* All that are not there. STINT_E_INTERRUPTED and STINT_E_TERMINATED: stopped between
  * steps; what is done stays. */
 stint_status sti_memory_train_all(memory_lab *l);
+
+/* ---- of a text (memory_text.c) ---- */
+
+/* Bytes that estimates take. */
+size_t sti_memory_text_bytes(int64_t runs, int64_t passages);
+/* From all runs of the folder; the files of the study, too. */
+stint_status sti_memory_text_estimate(const memory_lab *l, stint_memory_text *memory);
 
 #endif

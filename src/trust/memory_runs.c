@@ -35,14 +35,29 @@ static stint_status prepare_split(const memory_lab *l, stint_data *data,
     return st;
 }
 
-static stint_status prepare_images(memory_lab *l)
+static void identify_text(memory_lab *l)
+{
+    const sti_corpus *text = l->job.inputs.text;
+    sti_sha256 sha;
+    sti_sha256_init(&sha);
+    sti_sha256_add(&sha, text->text_sha256, 64);
+    sti_sha256_add(&sha, stint_tokenizer_describe(text->tokenizer)->hash, 64);
+    sti_sha256_hex(&sha, l->identity.train_sha256);
+}
+
+static stint_status prepare_samples(memory_lab *l)
 {
     sti_memory_identity *id = &l->identity;
     *id = (sti_memory_identity){.recipe = l->recipe,
                                 .fraction = l->desc->fraction,
                                 .train = l->job.inputs.train_count,
                                 .test = l->job.inputs.test_count,
-                                .members = l->members};
+                                .members = l->members,
+                                .losses = l->job.inputs.text != NULL};
+    if (id->losses) {
+        identify_text(l);
+        return STINT_OK;
+    }
     stint_status st =
         prepare_split(l, l->job.inputs.train_data, &l->norm, id->train_sha256);
     return st == STINT_OK && l->job.inputs.test_data
@@ -55,7 +70,7 @@ static stint_status prepare_images(memory_lab *l)
 static stint_status read_columns(const memory_lab *l, sti_memory_bits *b)
 {
     sti_memory_answers a = {0};
-    stint_status st = sti_memory_answers_init(&a, b->train, b->test);
+    stint_status st = sti_memory_answers_init(&a, b->train, b->test, false);
     for (int64_t r = 0; r < b->runs && st == STINT_OK; r++) {
         st = sti_memory_folder_read(&l->folder, r, &a);
         for (int64_t i = 0; i < b->train && st == STINT_OK; i++) {
@@ -137,13 +152,13 @@ static const char *out_folder(const memory_lab *l, const stint_recipe *recipe)
     return sti_arena_printf(l->arena, "%s-memory", out);
 }
 
-static stint_status begin(memory_lab *l, const stint_recipe *recipe)
+static stint_status begin(memory_lab *l, const stint_recipe *recipe, bool text)
 {
     stint_status st = stint_recipe_check(recipe);
-    if (st == STINT_OK && sti_recipe_is_text(recipe))
+    if (st == STINT_OK && sti_recipe_is_text(recipe) != text)
         st = sti_fail(STINT_E_UNSUPPORTED,
-                      "%s learns from text; what is memorised is measured image by "
-                      "image",
+                      text ? "%s does not learn from text; stint_memory_run is for it"
+                           : "%s learns from text; stint_memory_text_run is for it",
                       sti_recipe_network(recipe));
     if (st == STINT_OK && sti_recipe_is_field(recipe))
         st = sti_fail(STINT_E_UNSUPPORTED,
@@ -172,26 +187,48 @@ static stint_status begin(memory_lab *l, const stint_recipe *recipe)
         return STINT_E_MEMORY;
     st = sti_memory_plan(l, sti_run_section_of(recipe)->memory_bytes);
     if (st == STINT_OK)
-        st = prepare_images(l);
+        st = prepare_samples(l);
     if (st == STINT_OK)
         st = sti_memory_folder_open(l->arena, out, &l->identity, &l->folder);
     return st;
 }
 
+static memory_lab new_lab(const stint_memory_desc *desc)
+{
+    return (memory_lab){.desc = desc,
+                        .failed_run = -1,
+                        .folder.lock_fd = -1,
+                        .lock = PTHREAD_MUTEX_INITIALIZER};
+}
+
+/* All runs, whether of this call or of one before. */
+static stint_status make_runs(memory_lab *l, const stint_recipe *recipe, bool text)
+{
+    stint_status st = begin(l, recipe, text);
+    if (st == STINT_OK)
+        st = sti_memory_count_done(l);
+    if (st == STINT_OK && l->done < l->desc->runs)
+        st = sti_memory_train_all(l);
+    return st;
+}
+
+static void lab_fini(memory_lab *l)
+{
+    sti_memory_folder_close(&l->folder);
+    sti_job_fini(&l->job);
+    stint_recipe_destroy(l->recipe);
+    sti_arena_destroy(l->arena);
+    pthread_mutex_destroy(&l->lock);
+    sti_stop_clear();
+}
+
 stint_status stint_memory_run(const stint_recipe *recipe, const stint_memory_desc *desc,
                               stint_memory *m)
 {
-    memory_lab l = {.desc = desc,
-                    .failed_run = -1,
-                    .folder.lock_fd = -1,
-                    .lock = PTHREAD_MUTEX_INITIALIZER};
+    memory_lab l = new_lab(desc);
     const int64_t start_ns = sti_clock_ns();
     *m = (stint_memory){0};
-    stint_status st = begin(&l, recipe);
-    if (st == STINT_OK)
-        st = sti_memory_count_done(&l);
-    if (st == STINT_OK && l.done < desc->runs)
-        st = sti_memory_train_all(&l);
+    stint_status st = make_runs(&l, recipe, false);
     if (st == STINT_OK)
         st = estimate(&l, m);
     if (st == STINT_OK) {
@@ -203,11 +240,29 @@ stint_status stint_memory_run(const stint_recipe *recipe, const stint_memory_des
         m->peak_rss_bytes = sti_process_peak_bytes();
         snprintf(m->out, sizeof m->out, "%s", l.folder.path);
     }
-    sti_memory_folder_close(&l.folder);
-    sti_job_fini(&l.job);
-    stint_recipe_destroy(l.recipe);
-    sti_arena_destroy(l.arena);
-    pthread_mutex_destroy(&l.lock);
-    sti_stop_clear();
+    lab_fini(&l);
+    return st;
+}
+
+stint_status stint_memory_text_run(const stint_recipe *recipe,
+                                   const stint_memory_desc *desc, stint_memory_text *m)
+{
+    memory_lab l = new_lab(desc);
+    const int64_t start_ns = sti_clock_ns();
+    *m = (stint_memory_text){.arena = sti_arena_create("passages")};
+    stint_status st = m->arena ? make_runs(&l, recipe, true) : STINT_E_MEMORY;
+    if (st == STINT_OK)
+        st = sti_memory_text_estimate(&l, m);
+    if (st == STINT_OK) {
+        m->runs_done = l.trained;
+        m->jobs = l.jobs;
+        m->seconds = sti_seconds_since(start_ns);
+        m->planned_peak_bytes = l.peak_bytes;
+        m->peak_rss_bytes = sti_process_peak_bytes();
+        snprintf(m->out, sizeof m->out, "%s", l.folder.path);
+    }
+    lab_fini(&l);
+    if (st != STINT_OK)
+        stint_memory_text_fini(m);
     return st;
 }

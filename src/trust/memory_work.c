@@ -79,9 +79,10 @@ static stint_status run_step(worker *w, const sti_schedule *schedule, int64_t ru
                                       .scale_crop = v.data->scale_crop,
                                       .seed = seed,
                                       .epoch = (uint64_t)epoch};
+    /* Passages stay where they are, so that a run has seen one or has not. */
     const sti_step_batch batch = {.samples = w->chosen + step % l->steps_per_epoch *
                                                              l->job.setup.batch,
-                                  .augment = &augment,
+                                  .augment = l->job.inputs.text ? NULL : &augment,
                                   .norm = &l->norm,
                                   .seed = seed,
                                   .step = step};
@@ -136,6 +137,17 @@ static stint_status find_right(worker *w, sti_evaluation_of of, sti_evaluation *
     return st;
 }
 
+/* An evaluation's batches are of one passage each. */
+static stint_status find_losses(worker *w)
+{
+    const stint_status st = sti_step_engine_evaluate(
+        w->engine, STI_EVALUATE_TRAIN, &w->lab->norm, &w->train, NULL, NULL);
+    const double context = (double)w->lab->job.inputs.network.context;
+    for (int64_t i = 0; i < w->train.count && st == STINT_OK; i++)
+        w->answers.loss[i] = (float)(w->train.batch_loss[i] / context);
+    return st;
+}
+
 static stint_status run_one(worker *w, int64_t run)
 {
     memory_lab *l = w->lab;
@@ -145,6 +157,11 @@ static stint_status run_one(worker *w, int64_t run)
     sti_memory_members(l->seed, run, l->job.inputs.train_count, l->members, w->order,
                        w->answers.member);
     stint_status st = train_network(w, run, seed);
+    if (st == STINT_OK && w->answers.loss) {
+        st = find_losses(w);
+        return st == STINT_OK ? sti_memory_folder_write(&l->folder, run, &w->answers)
+                              : st;
+    }
     if (st == STINT_OK)
         st = find_right(w, STI_EVALUATE_TRAIN, &w->train, l->job.inputs.train_data,
                         w->answers.train_right);
@@ -174,13 +191,13 @@ static stint_status worker_init(worker *w, memory_lab *l)
     stint_status st = sti_step_engine_create(&desc, &w->engine);
     if (st == STINT_OK)
         st = sti_evaluation_init(&w->train, job->inputs.train_count, classes,
-                                 job->setup.train.images, 1);
+                                 job->setup.eval.images, 1);
     if (st == STINT_OK && job->inputs.test_data)
         st = sti_evaluation_init(&w->test, job->inputs.test_count, classes,
                                  job->setup.train.images, 1);
     if (st == STINT_OK)
         st = sti_memory_answers_init(&w->answers, job->inputs.train_count,
-                                     job->inputs.test_count);
+                                     job->inputs.test_count, job->inputs.text != NULL);
     w->order = sti_alloc_array(job->inputs.train_count, sizeof *w->order, "order");
     w->chosen = sti_alloc_array(l->members, sizeof *w->chosen, "order");
     return st == STINT_OK && w->order && w->chosen ? STINT_OK
@@ -258,8 +275,9 @@ stint_status sti_memory_train_all(memory_lab *l)
 stint_status sti_memory_count_done(memory_lab *l)
 {
     sti_memory_answers a = {0};
-    stint_status st = sti_memory_answers_init(&a, l->job.inputs.train_count,
-                                              l->job.inputs.test_count);
+    stint_status st =
+        sti_memory_answers_init(&a, l->job.inputs.train_count, l->job.inputs.test_count,
+                                l->job.inputs.text != NULL);
     for (int64_t r = 0; r < l->desc->runs && st == STINT_OK; r++) {
         char path[4200];
         if (!sti_memory_folder_has(&l->folder, r))

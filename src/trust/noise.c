@@ -13,12 +13,15 @@
 #include "trust/groups.h"
 #include "trust/noise_metrics.h"
 #include "trust/noise_runs.h"
+#include "trust/noise_text.h"
 #include "trust/state_log.h"
 
 static stint_status open_test(sti_noise_lab *lab)
 {
     const sti_recipe_view v = sti_recipe_view_of(lab->recipe);
     const char *format = sti_recipe_format(lab->recipe);
+    if (sti_recipe_is_text(lab->recipe))
+        return sti_noise_text_open(lab);
     if (!sti_data_has_part(v.data->path, format, STINT_DATA_TEST, v.data->nested))
         return sti_fail(STINT_E_INPUT,
                         "%s: has no test images, and the runs are told apart by their "
@@ -28,22 +31,31 @@ static stint_status open_test(sti_noise_lab *lab)
     return stint_data_open(&desc, &lab->test);
 }
 
+static stint_status count_samples(const sti_noise_lab *lab, int64_t *count_out)
+{
+    stint_data *train = NULL;
+    const stint_data_desc desc = sti_recipe_data_desc(lab->recipe, STI_PART_TRAIN);
+    if (lab->text.text) {
+        *count_out = lab->text.train_count;
+        return STINT_OK;
+    }
+    const stint_status st = stint_data_open(&desc, &train);
+    if (st == STINT_OK)
+        *count_out = stint_data_describe(train)->count;
+    stint_data_close(train);
+    return st;
+}
+
 /* Hashes for every step of short runs, and a thousand of long ones. */
 static stint_status count_steps(sti_noise_lab *lab)
 {
     const sti_recipe_view v = sti_recipe_view_of(lab->recipe);
-    stint_data *train = NULL;
-    const stint_data_desc desc = sti_recipe_data_desc(lab->recipe, STI_PART_TRAIN);
-    stint_status st = stint_data_open(&desc, &train);
-    if (st != STINT_OK)
-        return st;
-    lab->steps =
-        v.train->steps > 0
-            ? v.train->steps
-            : v.train->epochs * (stint_data_describe(train)->count / v.train->batch);
+    int64_t count = 0;
+    const stint_status st = count_samples(lab, &count);
+    lab->steps = v.train->steps > 0 ? v.train->steps
+                                    : v.train->epochs * (count / v.train->batch);
     lab->hash_every = v.run->hash_every > 0 ? v.run->hash_every : 1 + lab->steps / 1000;
-    stint_data_close(train);
-    return STINT_OK;
+    return st;
 }
 
 static stint_status check(const stint_recipe *recipe, const stint_noise_desc *desc)
@@ -52,11 +64,6 @@ static stint_status check(const stint_recipe *recipe, const stint_noise_desc *de
     stint_status st = stint_recipe_check(recipe);
     if (st != STINT_OK)
         return st;
-    if (sti_recipe_is_text(recipe))
-        return sti_fail(STINT_E_UNSUPPORTED,
-                        "%s learns from text; noise is measured by the answers to "
-                        "test images",
-                        sti_recipe_network(recipe));
     if (sti_recipe_is_field(recipe))
         return sti_fail(STINT_E_UNSUPPORTED,
                         "%s is a field; noise is measured by the answers to test "
@@ -87,17 +94,36 @@ static stint_status check(const stint_recipe *recipe, const stint_noise_desc *de
 /* ---- measuring ---- */
 
 typedef struct noise_tables {
-    int32_t *label; /* [count] */
+    int32_t *label;          /* [count] */
+    const char *const *name; /* [classes] */
     sti_groups groups;
     int64_t count;
     int32_t classes;
 } noise_tables;
 
+static stint_status take_text_labels(const sti_noise_lab *lab, noise_tables *t)
+{
+    const char **name = NULL;
+    t->count = sti_noise_text_count(lab);
+    t->classes = sti_noise_text_classes(lab);
+    t->label = sti_alloc_array(t->count, sizeof *t->label, "labels");
+    stint_status st = t->label ? STINT_OK : STINT_E_MEMORY;
+    if (st == STINT_OK)
+        st = sti_noise_text_labels(lab, t->label);
+    if (st == STINT_OK)
+        st = sti_noise_text_names(lab, &name);
+    t->name = name;
+    return st;
+}
+
 static stint_status take_labels(const sti_noise_lab *lab, noise_tables *t)
 {
+    if (lab->text.text)
+        return take_text_labels(lab, t);
     const stint_data_info *info = stint_data_describe(lab->test);
     t->count = info->count;
     t->classes = info->classes;
+    t->name = info->class_names;
     t->label = sti_alloc_array(t->count, sizeof *t->label, "labels");
     for (int64_t i = 0; t->label && i < t->count; i++)
         t->label[i] = sti_data_label(lab->test, i);
@@ -130,8 +156,12 @@ static stint_status measure_answers(sti_noise_lab *lab, int index,
     int32_t **answer = sti_alloc_array(runs, sizeof *answer, "answers");
     stint_status st = answer ? STINT_OK : STINT_E_MEMORY;
     for (int64_t r = 0; r < runs && st == STINT_OK; r++)
-        st = read_answers(sti_noise_run_path(lab, index, r, "answers.npy"), t->count,
-                          &answer[r]);
+        st = lab->text.text
+                 ? sti_noise_text_answers(
+                       lab, sti_noise_run_path(lab, index, r, "model.safetensors"),
+                       &answer[r])
+                 : read_answers(sti_noise_run_path(lab, index, r, "answers.npy"),
+                                t->count, &answer[r]);
     const sti_noise_table table = {.runs = runs,
                                    .count = t->count,
                                    .classes = t->classes,
@@ -214,8 +244,7 @@ static stint_status measure_arm(sti_noise_lab *lab, int index, const noise_table
         .control = strcmp(vary->folder, "control") == 0,
         .accuracy = sti_arena_alloc(out->arena,
                                     (size_t)lab->desc->runs * sizeof *arm->accuracy),
-        .class_part = new_parts(out->arena, stint_data_describe(lab->test)->class_names,
-                                t->classes),
+        .class_part = new_parts(out->arena, t->name, t->classes),
         .group_part = new_parts(out->arena, t->groups.name, t->groups.count)};
     if (!arm->name || !arm->accuracy || !arm->class_part || !arm->group_part)
         return STINT_E_MEMORY;
@@ -287,6 +316,7 @@ stint_status stint_trust_noise(const stint_recipe *recipe, const stint_noise_des
     if (st == STINT_OK)
         st = work(&lab, out);
     stint_data_close(lab.test);
+    sti_inputs_close(&lab.text);
     sti_matrix_close(&lab.matrix);
     sti_stop_clear();
     if (st != STINT_OK)

@@ -58,10 +58,10 @@ static double spread_of(const void *result, int row, int64_t i)
 }
 
 static const sti_strips_panel panels[] = {
-    {"accuracy on the test images, a dot a run", 100, " %", false, each_run,
+    {"accuracy on the test inputs, a dot a run", 100, " %", false, each_run,
      accuracy_of},
     {"its standard deviation over the runs", 100, " %", true, NULL, stdev_of},
-    {"churn: test images with another answer, mean over pairs of runs", 100, " %", true,
+    {"churn: test inputs with another answer, mean over pairs of runs", 100, " %", true,
      NULL, churn_of},
     {"distance of the weights, scaled to unit length, mean over pairs", 1, "", true,
      NULL, distance_of},
@@ -155,7 +155,7 @@ static void add_page(const stint_noise_result *r, const char *title,
     sti_text lead = {0};
     sti_page_begin(out, "Stint: noise between runs", "How much is luck");
     sti_text_add_html(&lead, title);
-    sti_text_printf(&lead, ", %" PRId64 " test images", r->inputs);
+    sti_text_printf(&lead, ", %" PRId64 " test inputs", r->inputs);
     sti_page_lead(out, lead.data ? lead.data : "");
     out->failed |= lead.failed;
     sti_text_fini(&lead);

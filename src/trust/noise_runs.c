@@ -136,6 +136,13 @@ static stint_status fingerprint(sti_noise_lab *lab, char hex[65])
     stint_data *train = NULL;
     sti_sha256 state;
     sti_sha256_init(&state);
+    if (lab->text.text) {
+        sti_sha256_add(&state, lab->text.text->text_sha256, 64);
+        sti_sha256_add(&state,
+                       stint_tokenizer_describe(lab->text.text->tokenizer)->hash, 64);
+        sti_sha256_hex(&state, hex);
+        return STINT_OK;
+    }
     stint_status st = stint_data_open(&desc, &train);
     if (st == STINT_OK)
         st = add_split(train, &state);
@@ -258,7 +265,8 @@ static bool is_finished(sti_noise_lab *lab, int arm, int64_t run)
 {
     sti_arena *arena = sti_arena_create("run");
     char *log_path = sti_noise_run_path(lab, arm, run, "log.jsonl");
-    char *answers = sti_noise_run_path(lab, arm, run, "answers.npy");
+    char *answers = sti_noise_run_path(
+        lab, arm, run, lab->text.text ? "model.safetensors" : "answers.npy");
     sti_state_log log = {.lines = 0};
     bool finished = arena && log_path && answers && sti_path_is_file(answers) &&
                     sti_path_is_file(log_path) &&
@@ -278,7 +286,8 @@ static sti_command *command_of(sti_noise_lab *lab, int arm, int64_t run, int thr
     if (!c)
         return NULL;
     sti_command_add(c, "--resume");
-    sti_command_add(c, "--set=run.answers=true");
+    if (!lab->text.text)
+        sti_command_add(c, "--set=run.answers=true");
     sti_command_add(c, "--set=run.hash_every=%" PRId64, lab->hash_every);
     sti_command_add(c, "--set=train.eval_every=0");
     for (int s = 0; s < STI_NOISE_SEEDS; s++)

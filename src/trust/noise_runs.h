@@ -5,6 +5,7 @@
 #include "base/recipe.h"
 #include "data/data.h"
 #include "stint/trust.h"
+#include "train/inputs.h"
 #include "trust/matrix.h"
 
 enum { STI_NOISE_SEEDS = 4, STI_NOISE_ARMS = 4 };
@@ -25,6 +26,7 @@ typedef struct sti_noise_lab {
     sti_noise_vary vary[STI_NOISE_ARMS];
     int arms;
     stint_data *test;
+    sti_inputs text; /* in place of test, of a text; zeroed: images */
     int64_t steps, hash_every;
     int64_t made, kept;
 } sti_noise_lab;

@@ -36,11 +36,27 @@ static const char *keep_text(sti_arena *arena, const char *bytes, size_t n)
     return kept;
 }
 
-static const char *token_text(const sti_corpus *c, sti_arena *arena, int32_t token)
+const char *sti_text_token_words(const sti_corpus *c, sti_arena *arena, int32_t token)
 {
     size_t n = 0;
     const char *bytes = stint_tokenizer_token(c->tokenizer, token, &n);
     return keep_text(arena, bytes, n);
+}
+
+const char *sti_text_tokens_words(const sti_corpus *c, sti_arena *arena,
+                                  const int32_t *token, int64_t count, size_t most)
+{
+    sti_text text = {0};
+    for (int64_t i = 0; i < count && text.length < most; i++) {
+        size_t n = 0;
+        const char *bytes = stint_tokenizer_token(c->tokenizer, token[i], &n);
+        sti_text_add_bytes(&text, bytes, n);
+    }
+    const size_t length = text.length < most ? text.length : most;
+    const char *kept =
+        text.failed ? NULL : keep_text(arena, text.data ? text.data : "", length);
+    sti_text_fini(&text);
+    return kept;
 }
 
 /* The last bytes of what stands before token `at` of the part in its window. */
@@ -80,9 +96,9 @@ stint_status sti_text_changes_write(const sti_corpus *c, const sti_corpus_part *
     for (int64_t i = 0; i < f->changes && st == STINT_OK; i++) {
         stint_text_change *t = &f->change[i];
         st = text_before(c, part, context, t->at, f->arena, &t->before);
-        t->label_text = token_text(c, f->arena, t->label);
-        t->reference_text = token_text(c, f->arena, t->reference_answer);
-        t->changed_text = token_text(c, f->arena, t->changed_answer);
+        t->label_text = sti_text_token_words(c, f->arena, t->label);
+        t->reference_text = sti_text_token_words(c, f->arena, t->reference_answer);
+        t->changed_text = sti_text_token_words(c, f->arena, t->changed_answer);
         if (st == STINT_OK &&
             (!t->label_text || !t->reference_text || !t->changed_text))
             st = STINT_E_MEMORY;

@@ -5,8 +5,9 @@ names for a kind of network, both are in one run, or the pair is refused by its 
 usage: combinations.py STINT DATA KIND [RUNS]
 
 Of each run: it ends well; its peak is within what was planned; one and two threads give
-the same weights, and so does a run that is killed and resumed; the loss falls. Without
-RUNS all of them are made, else so many."""
+the same weights, and so does a run that is killed and resumed; so do two processes, but
+for compressed sums, which are of as many processes as there are: these runs are all of
+two. The loss falls. Without RUNS all of them are made, else so many."""
 import itertools
 import json
 import os
@@ -37,13 +38,31 @@ def fail(words):
     print("FAIL:", words, file=sys.stderr)
 
 
-def train(out, sets, *more, **how):
+meetings = itertools.count()
+
+
+def begin(out, sets, *more, ranks=1):
+    """The processes of a training, of which the first tells."""
     command = [stint, "train", "--data", data, "--out", out, "--json", "--quiet", "--epochs",
-               "3", "--batch", "16", "--shards", "2"]
+               "3", "--batch", "16", "--shards", "2", *more]
     for s in MODEL[kind] + sets:
         command += ["--set", s]
-    return subprocess.run(command + list(more), capture_output=True, text=True,
-                          stdin=subprocess.DEVNULL, **how)
+    if ranks > 1:
+        command += ["--net-root", f"@covering-{os.getpid()}-{next(meetings)}", "--net-ranks",
+                    str(ranks)]
+    return [subprocess.Popen(command + (["--net-rank", str(r)] if ranks > 1 else []),
+                             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                             stderr=subprocess.PIPE, text=True) for r in range(ranks)]
+
+
+def end(processes):
+    words = [p.communicate() for p in processes]
+    p = processes[0]
+    return subprocess.CompletedProcess(p.args, p.returncode, *words[0])
+
+
+def train(out, sets, *more, ranks=1):
+    return end(begin(out, sets, *more, ranks=ranks))
 
 
 def answer(run):
@@ -57,8 +76,6 @@ features = {f["name"]: f["example"].replace("START", "base").replace("REFERENCE"
             for f in table["features"] if KINDS[kind] in f["kinds"]}
 refused = {frozenset((r["a"], r["b"])): r["why"] for r in table["refused"]}
 statuses = {frozenset((r["a"], r["b"])): r["status"] for r in table["refused"]}
-# One process has nobody to send to: tests/net has these.
-features.pop("net bits", None)
 
 
 def key_clash(a, b):
@@ -103,35 +120,37 @@ def check_refused():
                 fail(f"{a}, {b}: refused, but wrote its folder")
 
 
-def killed(out, sets):
+def killed(out, sets, ranks):
     """The weights of a run that is killed in its second half, and gone on with."""
     more = ["--set", "run.checkpoint_every=5", "-j", "1"]
-    command = [stint, "train", "--data", data, "--out", out, "--quiet", "--epochs", "3",
-               "--batch", "16", "--shards", "2"]
-    for s in MODEL[kind] + sets:
-        command += ["--set", s]
-    one = subprocess.Popen(command + more, stdin=subprocess.DEVNULL,
-                           stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    while one.poll() is None:
+    processes = begin(out, sets, *more, ranks=ranks)
+    while processes[0].poll() is None:
         if os.path.isdir(out + "/checkpoints") and any(
                 n.endswith("0.safetensors") for n in os.listdir(out + "/checkpoints")):
-            one.send_signal(signal.SIGKILL)
+            for p in processes:
+                p.send_signal(signal.SIGKILL)
             break
-    one.wait()
-    return answer(train(out, sets, *more, "--resume"))
+    end(processes)
+    return answer(train(out, sets, *more, "--resume", ranks=ranks))
 
 
 def check_run(number, chosen):
     sets = settings(chosen)
     out = f"run{number}"
-    runs = [train(f"{out}-{threads}", sets, "-j", str(threads)) for threads in (1, 2)]
+    ranks = 2 if "net bits" in chosen else 1
+    runs = [train(f"{out}-{threads}", sets, "-j", str(threads), ranks=ranks)
+            for threads in (1, 2)]
+    if ranks == 1:
+        runs.append(train(f"{out}-r", sets, "-j", "1", ranks=2))
     for run in runs:
         if run.returncode != 0:
             return fail(f"{', '.join(chosen)}: status {run.returncode}: {run.stderr.strip()}")
-    one, two = map(answer, runs)
+    one, two, *apart = map(answer, runs)
     if one["weights_sha256"] != two["weights_sha256"]:
         fail(f"{', '.join(chosen)}: one and two threads end in other weights")
-    if killed(out + "-k", sets)["weights_sha256"] != one["weights_sha256"]:
+    if apart and apart[0]["weights_sha256"] != one["weights_sha256"]:
+        fail(f"{', '.join(chosen)}: one and two processes end in other weights")
+    if killed(out + "-k", sets, ranks)["weights_sha256"] != one["weights_sha256"]:
         fail(f"{', '.join(chosen)}: killed and resumed, it ends in other weights")
     for r in (one, two):
         if r["peak_rss_bytes"] > r["planned_peak_bytes"] and "STINT_ASAN" not in os.environ:
