@@ -223,7 +223,7 @@ const sti_feature sti_features[] = {
     {"frozen bytes", "update.frozen",
      "update.frozen=int8 update.what=bias train.start=START",
      "frozen weights in a byte a number", in_frozen_bytes, I | T, false},
-    {"at once", "update.at_once", "update.at_once=true train.shards=1",
+    {"at once", "update.at_once", "update.at_once=true train.shards=1 optimizer.clip=0",
      "parameters are updated within the step", in_at_once, I | T, false},
     {NULL, NULL, NULL, NULL, NULL, 0, false}};
 
@@ -303,6 +303,11 @@ const sti_refusal sti_refusals[] = {
      "train.average: a mean of weights is of float32 ones; leave it out, or set "
      "update.frozen = f32",
      true},
+    {"frozen bytes", "quantise",
+     "update.frozen: weights of few bits are rounded once more in a byte; leave out "
+     "one "
+     "of update.frozen and quantise.bits",
+     false},
     {"at once", "accumulate",
      "update.at_once: a step of several micro-batches has no gradient until the last; "
      "leave out one of update.at_once and train.accumulate",

@@ -85,8 +85,15 @@ def key_clash(a, b):
     return any(k in y and y[k] != v for k, v in x.items())
 
 
+def held_by(name):
+    """A feature and those whose keys are among its own."""
+    return [f for f in features if set(features[f]) <= set(features[name])]
+
+
 def may_join(name, chosen):
-    return all(frozenset((name, c)) not in refused and not key_clash(name, c)
+    return all(not key_clash(name, c) and
+               not any(frozenset(p) in refused
+                       for p in itertools.product(held_by(name), held_by(c)))
                for c in chosen)
 
 
@@ -140,7 +147,8 @@ def check_run(number, chosen):
     ranks = 2 if "net bits" in chosen else 1
     runs = [train(f"{out}-{threads}", sets, "-j", str(threads), ranks=ranks)
             for threads in (1, 2)]
-    if ranks == 1:
+    # (An update within the step is of one process: there is nothing to send.)
+    if ranks == 1 and "at once" not in chosen:
         runs.append(train(f"{out}-r", sets, "-j", "1", ranks=2))
     for run in runs:
         if run.returncode != 0:
