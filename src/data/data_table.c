@@ -26,16 +26,6 @@ size_t sti_table_text_bytes(const char *text, size_t n_bytes, sti_table_format f
     return sti_table_counts_bytes(&counts);
 }
 
-void sti_table_fini(sti_table *table)
-{
-    sti_free(table->x.start);
-    sti_free(table->x.column);
-    sti_free(table->x.value);
-    sti_free(table->y);
-    sti_arena_destroy(table->arena);
-    *table = (sti_table){0};
-}
-
 static stint_status parse(const char *text, size_t n_bytes, const char *name,
                           sti_table_format format, int threads, sti_table *table_out)
 {

@@ -192,31 +192,19 @@ stint_status sti_libsvm_labels_read(sti_table_text *text, bool words, sti_table 
     return st;
 }
 
-stint_status sti_table_parse_libsvm(sti_table_text *text, int threads, sti_table *table)
+stint_status sti_libsvm_look_at_labels(const sti_table_text *text,
+                                       sti_libsvm_labels *labels_out)
 {
-    const sti_table_counts counts = sti_table_count_libsvm(text->at, text->end);
     const labels_seen seen = look_at_labels(*text);
-    const sti_libsvm_labels labels = !seen.any    ? STI_LIBSVM_NO_LABELS
-                                     : seen.words ? STI_LIBSVM_WORDS
-                                                  : STI_LIBSVM_NUMBERS;
-    if (seen.any && seen.none) {
-        text->line = seen.without_line;
-        return sti_table_fault(text,
-                               "no label, but line %" PRId64
-                               " has one; all lines have a label or none does",
-                               seen.with_line);
-    }
-    stint_status st = STINT_OK;
-    if (!sti_libsvm_parse_side_by_side(text, threads, labels, table)) {
-        st = sti_table_reserve(table, &counts, seen.any);
-        if (st == STINT_OK)
-            st = sti_libsvm_rows(text, labels, table);
-    }
-    if (table->x.columns < table->first) /* no feature at all */
-        table->x.columns = table->first;
-    if (st == STINT_OK && table->first == 0)
-        sti_log(STINT_LOG_WARNING,
-                "%s: indices count from 0; LIBSVM's own files begin with 1",
-                text->name);
-    return st;
+    sti_table_text at = *text;
+    *labels_out = !seen.any    ? STI_LIBSVM_NO_LABELS
+                  : seen.words ? STI_LIBSVM_WORDS
+                               : STI_LIBSVM_NUMBERS;
+    at.line = seen.without_line;
+    return seen.any && seen.none
+               ? sti_table_fault(&at,
+                                 "no label, but line %" PRId64
+                                 " has one; all lines have a label or none does",
+                                 seen.with_line)
+               : STINT_OK;
 }

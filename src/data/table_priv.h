@@ -71,11 +71,9 @@ typedef enum sti_libsvm_labels {
 stint_status sti_libsvm_rows(sti_table_text *text, sti_libsvm_labels labels,
                              sti_table *table);
 stint_status sti_libsvm_labels_read(sti_table_text *text, bool words, sti_table *table);
-/* The same by several threads, from an empty table; false, and the table is empty
- * again: the text is short, memory is, or something is wrong with the text, which the
- * one way names best. */
-bool sti_libsvm_parse_side_by_side(const sti_table_text *text, int threads,
-                                   sti_libsvm_labels labels, sti_table *table);
+/* What the labels of a text are. STINT_E_INPUT: on some lines only. */
+stint_status sti_libsvm_look_at_labels(const sti_table_text *text,
+                                       sti_libsvm_labels *labels_out);
 
 stint_status sti_table_parse_libsvm(sti_table_text *text, int threads,
                                     sti_table *table);

@@ -1,6 +1,6 @@
 /* LIBSVM text by several threads: stretches of whole lines, each into its part of the
  * table's arrays, which then close up. Labels follow by one thread, since words get
- * their numbers in the order in which they come up. */
+ * their numbers in the order in which they come up. Short texts go the one way. */
 #include <string.h>
 
 #include "base/team.h"
@@ -129,8 +129,10 @@ static bool parse_all(const sti_table_text *text, const sti_team *team, work *w,
                                                table) == STINT_OK;
 }
 
-bool sti_libsvm_parse_side_by_side(const sti_table_text *text, int threads,
-                                   sti_libsvm_labels labels, sti_table *table)
+/* From an empty table; false, and the table is empty again: the text is short, memory
+ * is, or something is wrong with the text, which the one way names best. */
+static bool parse_side_by_side(const sti_table_text *text, int threads,
+                               sti_libsvm_labels labels, sti_table *table)
 {
     const int64_t bytes = text->end - text->at, pieces = bytes / STRETCH_BYTES;
     if (threads < 2 || bytes < LEAST_BYTES)
@@ -146,4 +148,25 @@ bool sti_libsvm_parse_side_by_side(const sti_table_text *text, int threads,
         *table = empty;
     }
     return done;
+}
+
+stint_status sti_table_parse_libsvm(sti_table_text *text, int threads, sti_table *table)
+{
+    sti_libsvm_labels labels;
+    stint_status st = sti_libsvm_look_at_labels(text, &labels);
+    if (st != STINT_OK)
+        return st;
+    if (!parse_side_by_side(text, threads, labels, table)) {
+        const sti_table_counts counts = sti_table_count_libsvm(text->at, text->end);
+        st = sti_table_reserve(table, &counts, labels != STI_LIBSVM_NO_LABELS);
+        if (st == STINT_OK)
+            st = sti_libsvm_rows(text, labels, table);
+    }
+    if (table->x.columns < table->first) /* no feature at all */
+        table->x.columns = table->first;
+    if (st == STINT_OK && table->first == 0)
+        sti_log(STINT_LOG_WARNING,
+                "%s: indices count from 0; LIBSVM's own files begin with 1",
+                text->name);
+    return st;
 }
