@@ -293,7 +293,7 @@ static void settle_gamma(sti_svm_task *t)
 
 stint_status sti_svm_read(sti_svm_task *t)
 {
-    sti_table_desc desc = {.path = t->call->operands[0]};
+    sti_table_desc desc = {.path = t->call->operands[0], .threads = t->desc.threads};
     const size_t budget = t->desc.budget_bytes;
     const int64_t start = sti_clock_ns();
     stint_status st = STINT_OK;

@@ -291,6 +291,7 @@ static stint_status read_files(predict_task *t)
     const size_t room = budget > taken ? budget - taken : budget > 0 ? 1 : 0;
     int threads;
     stint_status st = sti_threads_choose((int)args->threads, &threads, NULL);
+    desc.threads = threads;
     if (st == STINT_OK)
         st = sti_svm_model_read_within(t->call->operands[1], room, threads, &t->model);
     if (st != STINT_OK)

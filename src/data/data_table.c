@@ -26,28 +26,25 @@ size_t sti_table_text_bytes(const char *text, size_t n_bytes, sti_table_format f
     return sti_table_counts_bytes(&counts);
 }
 
-void sti_table_fini(sti_table *table)
-{
-    sti_free(table->x.start);
-    sti_free(table->x.column);
-    sti_free(table->x.value);
-    sti_free(table->y);
-    sti_arena_destroy(table->arena);
-    *table = (sti_table){0};
-}
-
-stint_status sti_table_parse(const char *text, size_t n_bytes, const char *name,
-                             sti_table_format format, sti_table *table_out)
+static stint_status parse(const char *text, size_t n_bytes, const char *name,
+                          sti_table_format format, int threads, sti_table *table_out)
 {
     sti_table_text t = {.name = name, .at = text, .end = text + n_bytes};
     *table_out = (sti_table){.format = format};
-    stint_status st = format == STI_TABLE_ARFF ? sti_table_parse_arff(&t, table_out)
-                                               : sti_table_parse_libsvm(&t, table_out);
+    stint_status st = format == STI_TABLE_ARFF
+                          ? sti_table_parse_arff(&t, table_out)
+                          : sti_table_parse_libsvm(&t, threads, table_out);
     if (st == STINT_OK && table_out->x.rows == 0)
         st = sti_fail(STINT_E_INPUT, "%s: holds no rows", name);
     if (st != STINT_OK)
         sti_table_fini(table_out);
     return st;
+}
+
+stint_status sti_table_parse(const char *text, size_t n_bytes, const char *name,
+                             sti_table_format format, sti_table *table_out)
+{
+    return parse(text, n_bytes, name, format, 1, table_out);
 }
 
 /* ---- files ---- */
@@ -104,7 +101,7 @@ static stint_status read_file(const sti_table_desc *desc, sti_table_format forma
     STI_TRY(read_text(desc, &text, &bytes));
     const size_t peak = bytes + sti_table_text_bytes(text, bytes, format);
     STI_TRY(check_limit(desc, peak));
-    STI_TRY(sti_table_parse(text, bytes, desc->path, format, table));
+    STI_TRY(parse(text, bytes, desc->path, format, desc->threads, table));
     table->peak_bytes = peak;
 out:
     sti_free(text);

@@ -31,6 +31,7 @@ typedef struct sti_table_desc {
     stint_data_split split; /* images: which */
     int64_t count;          /* as many rows, drawn by seed and in their order; 0: all */
     uint64_t seed;
+    int threads;         /* LIBSVM text, the same table for any; 0: one */
     size_t limit_bytes;  /* the table and what reading it takes; 0: no limit */
     size_t beside_bytes; /* for messages: what the process takes beside them */
 } sti_table_desc;

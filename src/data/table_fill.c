@@ -32,6 +32,16 @@ stint_status sti_table_reserve(sti_table *table, const sti_table_counts *counts,
                : STINT_E_MEMORY;
 }
 
+void sti_table_fini(sti_table *table)
+{
+    sti_free(table->x.start);
+    sti_free(table->x.column);
+    sti_free(table->x.value);
+    sti_free(table->y);
+    sti_arena_destroy(table->arena);
+    *table = (sti_table){0};
+}
+
 void sti_table_add(sti_table *table, int64_t column, double value)
 {
     sti_csr *x = &table->x;

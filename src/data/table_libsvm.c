@@ -147,16 +147,14 @@ static stint_status read_entry(const sti_table_text *text, const char *at,
     return STINT_OK;
 }
 
-static stint_status read_row(const sti_table_text *text, const char *at,
-                             const char *stop, bool words, sti_table *table)
+/* A row's entries, its label passed over where there is one. */
+static stint_status read_entries(const sti_table_text *text, const char *at,
+                                 const char *stop, bool labelled, sti_table *table)
 {
     int64_t last = -1;
     stint_status st = STINT_OK;
-    if (table->y) {
-        const char *end = word_end(at, stop);
-        STI_TRY(read_label(text, at, end, words, table));
-        at = sti_table_skip_blanks(end, stop);
-    }
+    if (labelled)
+        at = sti_table_skip_blanks(word_end(at, stop), stop);
     while (at < stop) {
         const char *end = word_end(at, stop);
         STI_TRY(read_entry(text, at, end, &last, table));
@@ -167,29 +165,46 @@ out:
     return st;
 }
 
-stint_status sti_table_parse_libsvm(sti_table_text *text, sti_table *table)
+stint_status sti_libsvm_rows(sti_table_text *text, sti_libsvm_labels labels,
+                             sti_table *table)
 {
-    const sti_table_counts counts = sti_table_count_libsvm(text->at, text->end);
-    const labels_seen seen = look_at_labels(*text);
     const char *from, *stop;
-    if (seen.any && seen.none) {
-        text->line = seen.without_line;
-        return sti_table_fault(text,
-                               "no label, but line %" PRId64
-                               " has one; all lines have a label or none does",
-                               seen.with_line);
-    }
-    stint_status st = sti_table_reserve(table, &counts, seen.any);
+    stint_status st = STINT_OK;
     while (st == STINT_OK && next_row(text, &from, &stop)) {
         if (from == stop)
             return sti_table_fault(text, "an empty line; every line is a row");
-        st = read_row(text, from, stop, seen.words, table);
+        if (labels == STI_LIBSVM_NUMBERS || labels == STI_LIBSVM_WORDS)
+            st = read_label(text, from, word_end(from, stop),
+                            labels == STI_LIBSVM_WORDS, table);
+        if (st == STINT_OK)
+            st = read_entries(text, from, stop, labels != STI_LIBSVM_NO_LABELS, table);
     }
-    if (table->x.columns < table->first) /* no feature at all */
-        table->x.columns = table->first;
-    if (st == STINT_OK && table->first == 0)
-        sti_log(STINT_LOG_WARNING,
-                "%s: indices count from 0; LIBSVM's own files begin with 1",
-                text->name);
     return st;
+}
+
+stint_status sti_libsvm_labels_read(sti_table_text *text, bool words, sti_table *table)
+{
+    const char *from, *stop;
+    stint_status st = STINT_OK;
+    for (table->x.rows = 0; st == STINT_OK && next_row(text, &from, &stop);
+         table->x.rows++)
+        st = read_label(text, from, word_end(from, stop), words, table);
+    return st;
+}
+
+stint_status sti_libsvm_look_at_labels(const sti_table_text *text,
+                                       sti_libsvm_labels *labels_out)
+{
+    const labels_seen seen = look_at_labels(*text);
+    sti_table_text at = *text;
+    *labels_out = !seen.any    ? STI_LIBSVM_NO_LABELS
+                  : seen.words ? STI_LIBSVM_WORDS
+                               : STI_LIBSVM_NUMBERS;
+    at.line = seen.without_line;
+    return seen.any && seen.none
+               ? sti_table_fault(&at,
+                                 "no label, but line %" PRId64
+                                 " has one; all lines have a label or none does",
+                                 seen.with_line)
+               : STINT_OK;
 }

@@ -57,7 +57,26 @@ stint_status sti_libsvm_entry(const sti_table_text *text, const char *at,
 
 sti_table_counts sti_table_count_libsvm(const char *text, const char *end);
 sti_table_counts sti_table_count_arff(const char *text, const char *end);
-stint_status sti_table_parse_libsvm(sti_table_text *text, sti_table *table);
+
+/* What the first words of lines are. */
+typedef enum sti_libsvm_labels {
+    STI_LIBSVM_NO_LABELS,
+    STI_LIBSVM_NUMBERS,
+    STI_LIBSVM_WORDS,
+    STI_LIBSVM_PASSED_OVER /* there are some, which are not read */
+} sti_libsvm_labels;
+
+/* All rows of LIBSVM text behind those of a table; only the labels of a text whose rows
+ * are there. */
+stint_status sti_libsvm_rows(sti_table_text *text, sti_libsvm_labels labels,
+                             sti_table *table);
+stint_status sti_libsvm_labels_read(sti_table_text *text, bool words, sti_table *table);
+/* What the labels of a text are. STINT_E_INPUT: on some lines only. */
+stint_status sti_libsvm_look_at_labels(const sti_table_text *text,
+                                       sti_libsvm_labels *labels_out);
+
+stint_status sti_table_parse_libsvm(sti_table_text *text, int threads,
+                                    sti_table *table);
 stint_status sti_table_parse_arff(sti_table_text *text, sti_table *table);
 stint_status sti_table_read_images(const sti_table_desc *desc, sti_table *table);
 
