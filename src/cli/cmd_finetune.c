@@ -46,8 +46,8 @@ static const sti_option finetune_rows[] = {
      AT(gains),
      .flag = true,
      .unit = "WORD|FILE",
-     .help = "fisher: squares of gradients of the data; measured: short trainings of "
-             "each tensor, kept in OUT/gains.json and gone on with; or a gains.json"},
+     .help = "fisher: squares of gradients; measured: short trainings, kept in OUT; or "
+             "a gains.json"},
     {.name = "plan",
      .type = STI_OPTION_BOOL,
      .default_text = "false",
