@@ -38,8 +38,8 @@ typedef struct stint_finetune_desc {
     /* A gains.json of the same model, in the place of gains of these data; NULL: none.
      */
     const char *gains;
-    /* Gains by short trainings, of each tensor and share beside the classifier alone, in
-     * the place of squares of gradients. They are kept in OUT/gains.json after each
+    /* Gains by short trainings, of each tensor and share beside the classifier alone,
+     * in the place of squares of gradients. They are kept in OUT/gains.json after each
      * tensor, and a call that was stopped goes on from there. */
     bool measured;
     /* The other members are stint_train_desc's. */

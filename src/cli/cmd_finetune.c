@@ -30,9 +30,8 @@ static const sti_option finetune_rows[] = {
      AT(what),
      .flag = true,
      .unit = "WORD",
-     .help =
-         "what is trained; sparse: searched for within --memory and --step-time; "
-         "lora: adapters of a text model; auto: sparse with either limit, else full"},
+     .help = "what is trained; sparse: what fits --memory and --step-time best; "
+             "lora: adapters of a text model; auto: sparse with either, else full"},
     {.name = "step-time",
      .type = STI_OPTION_TEXT,
      .default_text = "",
@@ -46,8 +45,7 @@ static const sti_option finetune_rows[] = {
      AT(gains),
      .flag = true,
      .unit = "WORD|FILE",
-     .help = "fisher: squares of gradients of the data; measured: short trainings of "
-             "each tensor, kept in OUT/gains.json and gone on with; or a gains.json"},
+     .help = "fisher, measured (short trainings, kept in OUT) or a gains.json"},
     {.name = "plan",
      .type = STI_OPTION_BOOL,
      .default_text = "false",

@@ -233,7 +233,7 @@ const sti_op sti_op_conv2d = {
 
 static bool gives_dx(const sti_node *node)
 {
-    return node->op == &sti_op_conv2d_grad_x || node->op == &sti_op_conv2d_grad_x_bytes;
+    return node->op != &sti_op_conv2d_grad_w;
 }
 
 sti_conv_shape sti_op_conv_grad_shape(const stint_graph *graph, const sti_node *node,

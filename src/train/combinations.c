@@ -295,6 +295,18 @@ const sti_refusal sti_refusals[] = {
      "update.what: a compression scheme is for trainings of all parameters; leave out "
      "shrink.scheme, or set full",
      false},
+    {"frozen bytes", "prune",
+     "update.frozen: pruning is for trainings of all parameters, of which none is "
+     "frozen; leave out prune.sparsity or int8",
+     false},
+    {"frozen bytes", "scheme",
+     "update.frozen: a compression scheme is for trainings of all parameters, of which "
+     "none is frozen; leave out shrink.scheme or int8",
+     false},
+    {"frozen bytes", "bayes",
+     "update.frozen: weights that are drawn are trained all together; leave out "
+     "bayes.samples or int8",
+     false},
     {"frozen bytes", "bf16",
      "update.frozen: int8 weights are widened to float32, not to bfloat16; set "
      "train.precision = f32, or update.frozen = f32",

@@ -144,7 +144,7 @@ stint_status sti_gains_read(const char *path, sti_gains *gains_out)
     return st;
 }
 
-/* Of what has no shares only the last is measured. */
+/* Only the last share of what has none is measured. */
 static bool is_complete(const sti_gains *gains)
 {
     for (int i = 0; gains->measured && i < gains->count; i++)

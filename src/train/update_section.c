@@ -32,7 +32,7 @@ static const sti_option rows[] = {
      .default_text = "16",
      AT(alpha),
      .unit = "NUMBER",
-     .help = "of what = lora: its product is scaled by alpha / rank"},
+     .help = "of what = lora: scaled by alpha / rank"},
     {.name = "attention",
      .type = STI_OPTION_BOOL,
      STI_OPTION_NO_BOUND,
@@ -54,8 +54,7 @@ static const sti_option rows[] = {
      .choices = "f32|int8",
      AT(frozen),
      .unit = "WORD",
-     .help = "how weights of dense layers and convolutions that are not trained are "
-             "held: int8 is a byte a number and a scale an output channel"},
+     .help = "what is not trained: int8 holds dense and convolution weights in a byte"},
     {.name = "at_once",
      .type = STI_OPTION_BOOL,
      STI_OPTION_NO_BOUND,

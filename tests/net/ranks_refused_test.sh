@@ -33,6 +33,10 @@ two 2 "--set schedule.name=constant" "--set schedule.name=constant --set train.s
 speaks 0 "12 steps, "
 speaks 0 "9 steps, "
 
+# Gradients of several ranks are summed before anything changes.
+two 8 "--set update.at_once=true" "--set update.at_once=true"
+speaks 0 "update.at_once: is for one process"
+
 # The same recipe beside another model.
 for seed in 1 2; do
     "$STINT" train net.ini --out teacher$seed --quiet --seed $seed --set train.steps=1 >out || fail "a teacher"
