@@ -9,9 +9,6 @@
 #include "solve/trsv_choose.h"
 #include "solve/trsv_walk.h"
 
-const char *const sti_trsv_strategy_names[STI_TRSV_STRATEGIES] = {
-    "auto", "natural", "level", "pool", "superstep", "supernode", "push"};
-
 static stint_status alloc_vectors(sti_trsv *plan)
 {
     const int64_t n = plan->natural.n, block = sti_trsv_block(&plan->d);

@@ -8,6 +8,7 @@
 /* Rows are looked at in stretches spread over all of them, before each of which lines
  * that rows use get warm. The core has entries of so much work under way at once; a row
  * is as much as a few entries. */
+enum { FEW = 8 }; /* solves, for which not to look at much */
 enum { STRETCH_MOST = 1024, STRETCHES = 8, WINDOW = 72, ROW_WORK = 6, RING = 256 };
 
 /* Lines of a vector that a core's own cache has, about: half a megabyte of one that is
@@ -158,10 +159,10 @@ static stint_status flow_init(flow *f)
     return STINT_OK;
 }
 
-/* Seconds of all rows, from those of some stretches. */
-static double flow_rows(flow *f)
+/* Seconds of all rows, from those of some stretches: of one row in so many. */
+static double flow_rows(flow *f, int64_t one_in)
 {
-    const int64_t n = f->t->n, share = n / (4 * STRETCHES) + 1;
+    const int64_t n = f->t->n, share = n / (one_in * STRETCHES) + 1;
     const int64_t length = share < STRETCH_MOST ? share : STRETCH_MOST;
     const int64_t step = n / STRETCHES + 1, warm = 2 * length;
     double seconds = 0, rows = 0;
@@ -187,7 +188,8 @@ double sti_trsv_predict_serial(const sti_trsv_costs *costs, const sti_trsv_desc 
     f->miss_s =
         n * real > costs->far_bytes / 2 ? costs->scatter_s : costs->scatter_s / 2;
     if (flow_init(f) == STINT_OK)
-        seconds = fmax(flow_rows(f), reading_s(costs, entries_of(t), n, real));
+        seconds = fmax(flow_rows(f, d->solves > 0 && d->solves < FEW ? 128 : 4),
+                       reading_s(costs, entries_of(t), n, real));
     sti_free(f->ready);
     sti_free(f->position);
     sti_free(f);
