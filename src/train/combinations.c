@@ -252,9 +252,6 @@ const sti_refusal sti_refusals[] = {
      "update.what: weights that are drawn are trained all together; leave out "
      "bayes.samples, or set full"},
     /* What counts all weights, or all epochs. */
-    {"noise growth", "prune",
-     "grow.by: noise counts the gradients of all weights, and prune.sparsity leaves "
-     "some out; use schedule"},
     {"noise growth", "select",
      "train.select: goes by the epochs of steps, which batches that grow by noise do "
      "not keep; use grow.by = schedule"},
