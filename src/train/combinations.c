@@ -279,10 +279,6 @@ const sti_refusal sti_refusals[] = {
      "bayes.samples, or set full",
      false},
     /* What counts all weights, or all epochs. */
-    {"noise growth", "prune",
-     "grow.by: noise counts the gradients of all weights, and prune.sparsity leaves "
-     "some out; use schedule",
-     false},
     {"noise growth", "select",
      "train.select: goes by the epochs of steps, which batches that grow by noise do "
      "not keep; use grow.by = schedule",
@@ -295,18 +291,6 @@ const sti_refusal sti_refusals[] = {
      "update.what: a compression scheme is for trainings of all parameters; leave out "
      "shrink.scheme, or set full",
      false},
-    {"frozen bytes", "prune",
-     "update.frozen: pruning is for trainings of all parameters, of which none is "
-     "frozen; leave out prune.sparsity or int8",
-     false},
-    {"frozen bytes", "scheme",
-     "update.frozen: a compression scheme is for trainings of all parameters, of which "
-     "none is frozen; leave out shrink.scheme or int8",
-     false},
-    {"frozen bytes", "bayes",
-     "update.frozen: weights that are drawn are trained all together; leave out "
-     "bayes.samples or int8",
-     false},
     {"frozen bytes", "bf16",
      "update.frozen: int8 weights are widened to float32, not to bfloat16; set "
      "train.precision = f32, or update.frozen = f32",
@@ -317,9 +301,12 @@ const sti_refusal sti_refusals[] = {
      true},
     {"frozen bytes", "quantise",
      "update.frozen: weights of few bits are rounded once more in a byte; leave out "
-     "one "
-     "of update.frozen and quantise.bits",
+     "one of update.frozen and quantise.bits",
      false},
+    {"frozen bytes", "gradient penalty",
+     "update.frozen: the gradient of a product with int8 weights is not differentiated "
+     "again; leave out loss.gradient_penalty, or set update.frozen = f32",
+     true},
     {"at once", "accumulate",
      "update.at_once: a step of several micro-batches has no gradient until the last; "
      "leave out one of update.at_once and train.accumulate",

@@ -248,6 +248,11 @@ static stint_status run_step(sti_run *run)
     if (st != STINT_OK)
         return st;
     sti_shrink_gradients(run, step, result.block);
+    /* Those of micro-batches are of all weights, pruned ones too. */
+    const double whole =
+        run->job.course.open
+            ? sti_step_engine_gradient_squares(run->engine, result.block)
+            : 0;
     sti_prune_gradients(run->engine, result.block);
     const double squares =
         at_once ? run->seen.squares
@@ -262,7 +267,7 @@ static stint_status run_step(sti_run *run)
     follow_parts(run, &result, step);
     int64_t step_ns = sti_clock_ns() - start_ns;
     count_step(run, &result, at.batch, (double)step_ns * 1e-9);
-    follow_noise(run, &result, squares, &at);
+    follow_noise(run, &result, whole, &at);
     if (run->engine->profile) {
         run->engine->profile->step_ns += step_ns;
         run->engine->profile->steps++;

@@ -98,10 +98,9 @@ says err "1 group names for 72 inputs"
 sed -i 's/even//' groups
 run 4 trust noise a.ini --runs 2 --out other -q --groups groups
 says err "line 1 is empty"
-printf 'a text\n%.0s' $(seq 200) >text.txt
-printf '%s\n' '[model]' 'name = gpt' '[data]' 'path = text.txt' 'tokenizer = char' >gpt.ini
-run 8 trust noise gpt.ini --runs 2 --out other -q
-says err "learns from text"
+printf '%s\n' '[model]' 'name = siren' '[data]' 'path = picture.png' >field.ini
+run 8 trust noise field.ini --runs 2 --out other -q
+says err "is a field"
 mkdir -p untested/train/a untested/train/b
 run 4 trust noise a.ini --runs 2 --out other -q --data untested
 finish

@@ -70,6 +70,16 @@ loss = [e["validation_loss"] for e in log if e.get("event") == "epoch"]
 assert len(loss) < 60 and min(loss[:-2]) < min(loss[-2:]), loss
 PY
 
+# The noise of a text's gradients is measured where batches grow by it, of pruned ones, too.
+for sparsity in 0 0.5; do
+    train_text noisy train.epochs=2 grow.by=noise prune.sparsity=$sparsity >noisy.json ||
+        fail "noise: $(cat noisy.err)"
+    python3 -c 'import json, sys
+sys.exit(not json.loads(open("noisy.json").readlines()[-1])["noise_scale"] > 0)' ||
+        fail "no scale of noise at sparsity $sparsity"
+    rm -r noisy
+done
+
 # Refused, each by its sentence.
 train_text no train.epochs=1 train.validation=0.2 train.select=accuracy && fail "accuracy of text"
 grep -q "train.select: accuracy and mismatch count classes" no.err || fail "$(cat no.err)"
