@@ -103,6 +103,9 @@ void sti_order_last(int rank, int8_t *order);
 /* The same elements under a shape, in their own order. */
 sti_lane_value sti_lane_reshaped(sti_lowering *l, const sti_lane_value *v, int rank,
                                  const int64_t *dim);
+/* The same in whatever order moves the fewest elements (lower_regroup.c). */
+sti_lane_value sti_lane_regrouped(sti_lowering *l, const sti_lane_value *v, int rank,
+                                  const int64_t *dim);
 /* More axes of length 1 in front, until there are `rank`. */
 sti_lane_value sti_lane_widened(sti_lowering *l, const sti_lane_value *v, int rank);
 /* As f32; whole numbers are converted. */

@@ -11,7 +11,7 @@ static stint_status reshaped(sti_lowering *l, const sti_exchange_node *n,
     if (rank > STINT_MAX_RANK)
         return sti_lower_refuse(l, STINT_E_UNSUPPORTED, "more than %d axes",
                                 STINT_MAX_RANK);
-    const sti_lane_value y = sti_lane_reshaped(l, x, rank, dim);
+    const sti_lane_value y = sti_lane_regrouped(l, x, rank, dim);
     return sti_lower_result(l, n, 0, &y, y.value);
 }
 

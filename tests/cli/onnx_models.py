@@ -116,6 +116,36 @@ def mobile():
     np.savez("mobile.want.npz", y=np.maximum(i / (1 + np.exp(-i)) + h, 0))
 
 
+def shuffled():
+    """Channels shuffled between convolutions, LRN, a Dropout with its mask, Einsum of two and one."""
+    x, w1, w2, mix = draw(2, 3, 6, 5), draw(8, 3, 1, 1), draw(8, 2, 1, 1), draw(8, 6, 4)
+    m = Model()
+    m.input("x", 1, [2, 3, 6, 5])
+    for name, array in (("w1", w1), ("w2", w2), ("mix", mix), ("split", np.array([0, 4, 2, 6, 5])),
+                        ("join", np.array([0, 8, 6, 5]))):
+        m.tensor(name, array)
+    m.node("Conv", ["x", "w1"], ["a"])
+    m.node("LRN", ["a"], ["b"], size=3, alpha=0.5, beta=0.6, bias=1.5)
+    m.node("Reshape", ["b", "split"], ["c"])
+    m.node("Transpose", ["c"], ["d"], perm=[0, 2, 1, 3, 4])
+    m.node("Reshape", ["d", "join"], ["e"])
+    m.node("Conv", ["e", "w2"], ["f"], group=4)
+    m.node("Dropout", ["f"], ["g", "mask"])
+    m.node("Einsum", ["g", "mix"], ["h"], equation="bchw, chk -> bkw")
+    m.node("Einsum", ["h"], ["y"], equation="bkw->wb")
+    for name in ("h", "y"):
+        m.output(name)
+    m.output("mask", 9)
+    m.write("shuffled.onnx")
+    a = conv(x, w1)
+    square = np.pad(a * a, ((0, 0), (1, 1), (0, 0), (0, 0)))
+    b = a / (1.5 + 0.5 / 3 * (square[:, :-2] + square[:, 1:-1] + square[:, 2:])) ** 0.6
+    e = b.reshape(2, 4, 2, 6, 5).swapaxes(1, 2).reshape(2, 8, 6, 5)
+    h = np.einsum("bchw,chk->bkw", conv(e, w2, groups=4), mix.astype(np.float64))
+    np.save("shuffled.x.npy", x)
+    np.savez("shuffled.want.npz", h=h, y=h.sum(1).T, mask=np.ones((2, 8, 6, 5)))
+
+
 def attention():
     """A block of a transformer as exporters write it: tokens, heads, a mask by Where, a branch."""
     vocabulary, width, heads, length = 11, 12, 3, 5
@@ -289,7 +319,7 @@ def bad():
         m.write(f"opset{opset}.onnx")
     m = Model()
     m.input("x", 1, [2, 3])
-    m.node("Einsum", ["x"], ["e"], name="/layer/einsum", equation="ij->ji")
+    m.node("GridSample", ["x", "x"], ["e"], name="/layer/grid")
     m.node("Relu", ["e"], ["r"])
     m.node("Bernoulli", ["x"], ["b"], name="/other/draw")
     m.output("r")
@@ -346,6 +376,7 @@ if __name__ == "__main__":
 
     convolutional()
     mobile()
+    shuffled()
     attention()
     types()
     constants()
