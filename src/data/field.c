@@ -14,11 +14,6 @@
 
 #define PICTURE_BYTES_MAX ((size_t)1 << 30)
 
-float sti_field_cell(int64_t i, int64_t n)
-{
-    return (float)((double)(2 * i + 1) / (double)n - 1.0);
-}
-
 /* ---- pictures ---- */
 
 static float value_of_pixel(uint8_t pixel)

@@ -62,7 +62,10 @@ void sti_field_points_take(const sti_field_points *points, const int32_t *sample
 /* Mean square of all outputs of all points. */
 double sti_field_points_mean_square(const sti_field_points *points);
 /* Centre of cell i of n on [-1, 1]. */
-float sti_field_cell(int64_t i, int64_t n);
+static inline float sti_field_cell(int64_t i, int64_t n)
+{
+    return (float)((double)(2 * i + 1) / (double)n - 1.0);
+}
 /* Bytes that an open one holds. */
 int64_t sti_field_points_bytes(const sti_field_points *points);
 
