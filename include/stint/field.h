@@ -240,8 +240,10 @@ STINT_API stint_status stint_field_edit_train(const stint_field_edit_desc *desc,
 /** Draw a field as the edit makes it: a PNG of width x height, whose points are cell
  * centres on [-1, 1] as in stint_field_draw. threads: 0: every CPU; they change no bit.
  *
- * STINT_E_INPUT: the edit is damaged, or of fields with other outputs; otherwise as
- * stint_field_draw. Neither the model nor the edit is changed. */
+ * Derivatives and the edit's network are made tile by tile, so memory grows with the
+ * picture alone. STINT_E_INPUT: the edit is damaged, or of fields with other outputs;
+ * otherwise as stint_field_draw. Neither the model nor the edit is changed, and a
+ * failure leaves no picture. */
 STINT_API stint_status stint_field_edit_draw(const stint_model_file *model,
                                              const char *edit, int64_t width,
                                              int64_t height, int threads,
