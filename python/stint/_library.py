@@ -246,7 +246,8 @@ class TrainResult(Structure):
                 ("parameters", c_int64), ("batch_first", c_int64),
                 ("noise_scale", c_double), ("kl", c_double), ("sigma", c_double * 3),
                 ("chosen_epoch", c_int64), ("validation_accuracy", c_double),
-                ("validation_mismatch", c_double), ("loss_part", c_double * 3),
+                ("validation_mismatch", c_double), ("validation_loss", c_double),
+                ("loss_part", c_double * 3),
                 ("loss_weight", c_double * 3), ("ranks", c_int),
                 ("net_messages", c_int64), ("net_bytes", c_int64),
                 ("out", c_char * 1024)]

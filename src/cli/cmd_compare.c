@@ -9,6 +9,7 @@
 #include "base/units.h"
 #include "cli/cli_compare_text.h"
 #include "cli/cli_trust.h"
+#include "exchange/imported.h"
 #include "store/model_file.h"
 #include "trust/compare_page.h"
 #include "trust/compare_text_page.h"
@@ -396,9 +397,12 @@ static stint_status compare_text(sti_cli_call *call, const stint_compare_desc *d
     return st;
 }
 
+/* Networks of other programs, which have no recipe, are of images. */
 static stint_status find_kind(const char *path, bool *text_out)
 {
     stint_model_file *model = NULL;
+    if (sti_imported_is(path))
+        return STINT_OK;
     const stint_status st = stint_model_open(path, &model);
     if (st == STINT_OK)
         *text_out = model->network.context > 0;

@@ -102,7 +102,8 @@ def read(data, entry):
 def evaluate(case, data, dtype):
     """Result and gradients by PyTorch in this precision, as float64."""
     scope = {"torch": torch, "F": F, "nchw": nchw, "nhwc": nhwc, "oihw": oihw,
-             "conv2d": conv2d, "attention": attention, "vtrace": vtrace, "gae": gae}
+             "conv2d": conv2d, "attention": attention, "vtrace": vtrace, "gae": gae,
+             "distillation": distillation}
     for name, entry in case["in"].items():
         x = read(data, entry)
         if entry["type"] == "i4":

@@ -211,7 +211,6 @@ static void test_bad_input(void **state)
     (void)state;
     refused(make_recipe("bad", "train.shards", "1", "grow.by", "noise", NULL),
             STINT_E_USAGE, "between the micro-batches");
-    refused(growing("bad", "prune.sparsity", "0.5"), STINT_E_USAGE, "prune.sparsity");
     refused(growing("bad", "grow.factor", "1"), STINT_E_USAGE, "grow.factor");
     assert_false(sti_path_is_dir(in_folder("bad")));
 }

@@ -235,6 +235,7 @@ static void test_keys_that_may_change(void **state)
                                       "env.rom",
                                       "agent.overlap",
                                       "update.gains",
+                                      "update.at_once",
                                       "embedding.path",
                                       "embedding.policy",
                                       "embedding.lookahead",

@@ -205,7 +205,7 @@ static void test_slips(void **state)
                         NULL),
             STINT_E_INPUT, "no image is left");
     refused(make_recipe("bad", "train.patience", "3", NULL), STINT_E_USAGE,
-            "set it to accuracy or mismatch");
+            "set it to accuracy, mismatch or loss");
     refused(make_recipe("bad", "prune.sparsity", "0.5", "prune.epochs", "2", NULL),
             STINT_E_USAGE, "leave none of the 2 epochs");
     refused(make_recipe("bad", "prune.sparsity", "0.5", "prune.epochs", "2",
