@@ -6,7 +6,7 @@
 # Ways, in turn for each seed (1): `schedule` and `noise`, batches that grow to 2048 at a rate
 # x 0.75 a stage; `fixed`, 128 throughout at x 0.375; `large`, 2048 throughout at x 0.375. WAYS
 # names some of them; NET (resnet20), BUILD (build/release), THREADS (all), EPOCHS (10), of which a
-# stage is a fifth.
+# stage is a fifth; SHARE (0.3) of the noise scale that the batch follows.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 build=$(realpath "${BUILD:-build/release}")
@@ -21,7 +21,7 @@ settings() { # WAY
     echo "--set model.name=$net --epochs $epochs --set grow.every=$(((epochs + 4) / 5))"
     case $1 in
     schedule) ;;
-    noise) echo "--set grow.by=noise --set grow.most=2048" ;;
+    noise) echo "--set grow.by=noise --set grow.most=2048 --set grow.share=${SHARE:-0.3}" ;;
     fixed) echo "--set grow.factor=1 --set grow.lr=0.375" ;;
     large) echo "--set grow.factor=1 --set grow.lr=0.375 --batch 2048 --set train.accumulate=16" ;;
     *) echo "grow_accuracy.sh: no way '$1'" >&2; exit 2 ;;
