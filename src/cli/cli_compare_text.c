@@ -3,6 +3,7 @@
 #include <inttypes.h>
 
 #include "base/shown.h"
+#include "cli/cli_trust.h"
 
 /* ---- words ---- */
 
@@ -62,16 +63,6 @@ static void add_words(const stint_text_fidelity *f, sti_text *out)
 
 /* ---- JSON ---- */
 
-static void json_share(sti_json *j, const char *name, const stint_share *s)
-{
-    sti_json_begin_object(j, name);
-    sti_json_int(j, "count", s->count);
-    sti_json_float(j, "rate", s->rate);
-    sti_json_float(j, "low", s->low);
-    sti_json_float(j, "high", s->high);
-    sti_json_end_object(j);
-}
-
 static void json_parts(sti_json *j, const char *name, const stint_text_part *part,
                        int count)
 {
@@ -80,7 +71,7 @@ static void json_parts(sti_json *j, const char *name, const stint_text_part *par
         sti_json_begin_object(j, NULL);
         sti_json_text(j, "name", part[i].name);
         sti_json_int(j, "tokens", part[i].mismatch.n);
-        json_share(j, "mismatch", &part[i].mismatch);
+        sti_cli_share_json(j, "mismatch", &part[i].mismatch);
         sti_json_float(j, "reference_loss", part[i].reference_loss);
         sti_json_float(j, "new_loss", part[i].changed_loss);
         sti_json_end_object(j);
@@ -124,10 +115,10 @@ static void add_json(const stint_text_fidelity *f, sti_text *out)
     sti_json_float(&j, "loss_difference", f->loss_difference);
     sti_json_float(&j, "loss_low", f->loss_low);
     sti_json_float(&j, "loss_high", f->loss_high);
-    json_share(&j, "mismatch", &f->mismatch);
-    json_share(&j, "mismatch_reference_right", &f->mismatch_right);
-    json_share(&j, "negative_flips", &f->nfr);
-    json_share(&j, "positive_flips", &f->pfr);
+    sti_cli_share_json(&j, "mismatch", &f->mismatch);
+    sti_cli_share_json(&j, "mismatch_reference_right", &f->mismatch_right);
+    sti_cli_share_json(&j, "negative_flips", &f->nfr);
+    sti_cli_share_json(&j, "positive_flips", &f->pfr);
     json_parts(&j, "per_position", f->position, STINT_TEXT_POSITIONS);
     json_parts(&j, "per_frequency", f->frequency, STINT_TEXT_FREQUENCIES);
     json_changes(&j, f);

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/fail.h"
 #include "base/file.h"
@@ -189,4 +190,21 @@ stint_status sti_cli_field_open(sti_cli_call *call, stint_model_file **model_out
 {
     const char *path = sti_cli_model_path(call, call->operands[0]);
     return path ? stint_model_open(path, model_out) : STINT_E_MEMORY;
+}
+
+stint_status sti_cli_field_open_drawn(sti_cli_call *call, const char *size,
+                                      const char *out, stint_model_file **model_out,
+                                      int64_t *width_out, int64_t *height_out)
+{
+    stint_status st;
+    STI_TRY(sti_cli_field_size("--size", size ? size : "", width_out, height_out));
+    STI_TRY(sti_cli_check_out(sti_cli_model_path(call, call->operands[0]), out));
+    if (strcasecmp(sti_path_extension(out), ".png") != 0)
+        STI_TRY(sti_fail(STINT_E_USAGE,
+                         "--out %s: pictures are written as PNG; give a name that ends "
+                         "in .png",
+                         out));
+    STI_TRY(sti_cli_field_open(call, model_out));
+out:
+    return st;
 }

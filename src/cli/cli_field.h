@@ -33,5 +33,10 @@ stint_status sti_cli_field_write_dot(const sti_field_args *args,
 void sti_cli_field_plan_json(const stint_field_plan_result *plan, sti_json *j);
 /* Open the model of the call's first operand. */
 stint_status sti_cli_field_open(sti_cli_call *call, stint_model_file **model_out);
+/* Likewise, of a command that draws --size into --out, which must be a .png and not
+ * what is read. size NULL: none was given. */
+stint_status sti_cli_field_open_drawn(sti_cli_call *call, const char *size,
+                                      const char *out, stint_model_file **model_out,
+                                      int64_t *width_out, int64_t *height_out);
 
 #endif

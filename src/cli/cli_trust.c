@@ -77,6 +77,16 @@ stint_status sti_cli_read_groups(sti_cli_call *call, const char *path, void **he
     return STINT_OK;
 }
 
+void sti_cli_share_json(sti_json *j, const char *name, const stint_share *s)
+{
+    sti_json_begin_object(j, name);
+    sti_json_int(j, "count", s->count);
+    sti_json_float(j, "rate", s->rate);
+    sti_json_float(j, "low", s->low);
+    sti_json_float(j, "high", s->high);
+    sti_json_end_object(j);
+}
+
 void sti_cli_trust_progress(void *user, const char *what, int64_t done, int64_t total)
 {
     sti_cli_trust_view *view = user;

@@ -4,6 +4,7 @@
 
 #include "base/progress.h"
 #include "cli/cli.h"
+#include "stint/trust.h"
 
 /* The path of this very program, in the arena. */
 stint_status sti_cli_program(sti_cli_call *call, const char **path_out);
@@ -13,6 +14,9 @@ char *sti_cli_trust_out(sti_cli_call *call, const char *ending);
 /* A name a line; names point into *held, which the caller frees. */
 stint_status sti_cli_read_groups(sti_cli_call *call, const char *path, void **held_out,
                                  const char *const **name_out, int64_t *count_out);
+
+/* "name": {"count", "rate", "low", "high"}. */
+void sti_cli_share_json(sti_json *j, const char *name, const stint_share *share);
 
 typedef struct sti_cli_trust_view {
     sti_progress bar;

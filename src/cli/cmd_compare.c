@@ -182,16 +182,6 @@ static void add_words(const stint_fidelity *f, sti_text *out)
     add_floor(out, f);
 }
 
-static void json_share(sti_json *j, const char *name, const stint_share *s)
-{
-    sti_json_begin_object(j, name);
-    sti_json_int(j, "count", s->count);
-    sti_json_float(j, "rate", s->rate);
-    sti_json_float(j, "low", s->low);
-    sti_json_float(j, "high", s->high);
-    sti_json_end_object(j);
-}
-
 static void json_parts(sti_json *j, const char *name, const stint_fidelity_part *parts,
                        int64_t count)
 {
@@ -207,7 +197,7 @@ static void json_parts(sti_json *j, const char *name, const stint_fidelity_part 
         sti_json_float(j, "new_recall", p->changed_tpr);
         sti_json_float(j, "reference_false_positive_rate", p->reference_fpr);
         sti_json_float(j, "new_false_positive_rate", p->changed_fpr);
-        json_share(j, "mismatch", &p->mismatch);
+        sti_cli_share_json(j, "mismatch", &p->mismatch);
         sti_json_end_object(j);
     }
     sti_json_end_array(j);
@@ -289,10 +279,10 @@ static void add_json(const stint_fidelity *f, bool saliency, const stint_tail *t
     sti_json_float(&j, "nfr", f->nfr.rate);
     sti_json_float(&j, "pfr", f->pfr.rate);
     sti_json_float(&j, "mcnemar_p", f->mcnemar_p);
-    json_share(&j, "mismatch", &f->mismatch);
-    json_share(&j, "mismatch_reference_right", &f->mismatch_right);
-    json_share(&j, "negative_flips", &f->nfr);
-    json_share(&j, "positive_flips", &f->pfr);
+    sti_cli_share_json(&j, "mismatch", &f->mismatch);
+    sti_cli_share_json(&j, "mismatch_reference_right", &f->mismatch_right);
+    sti_cli_share_json(&j, "negative_flips", &f->nfr);
+    sti_cli_share_json(&j, "positive_flips", &f->pfr);
     sti_json_float(&j, "kl_mean", f->kl_mean);
     sti_json_float(&j, "kl_999", f->kl_999);
     sti_json_float(&j, "logit_max", f->logit_max);

@@ -1,6 +1,5 @@
 /* stint field draw: a field as a picture. */
 #include <inttypes.h>
-#include <strings.h>
 
 #include "base/fail.h"
 #include "base/file.h"
@@ -53,14 +52,7 @@ static stint_status draw_run(sti_cli_call *call)
     sti_text text = {0};
     stint_status st;
     STI_TRY(
-        sti_cli_field_size("--size", args->size ? args->size : "", &width, &height));
-    STI_TRY(sti_cli_check_out(sti_cli_model_path(call, call->operands[0]), args->out));
-    if (strcasecmp(sti_path_extension(args->out), ".png") != 0)
-        STI_TRY(sti_fail(STINT_E_USAGE,
-                         "--out %s: pictures are written as PNG; give a name that ends "
-                         "in .png",
-                         args->out));
-    STI_TRY(sti_cli_field_open(call, &model));
+        sti_cli_field_open_drawn(call, args->size, args->out, &model, &width, &height));
     sti_cli_catch_signals();
     STI_TRY(stint_field_draw(model, width, height, (stint_field_show)args->show,
                              (int)args->threads, args->out));

@@ -2,7 +2,6 @@
  * or use one on a field. */
 #include <inttypes.h>
 #include <string.h>
-#include <strings.h>
 
 #include "base/fail.h"
 #include "base/file.h"
@@ -197,16 +196,9 @@ static stint_status use(sti_cli_call *call)
         return sti_fail(STINT_E_USAGE,
                         "MODEL is edited by --edit FILE; --fields and --targets are "
                         "what a new one is learnt from, without MODEL");
-    STI_TRY(
-        sti_cli_field_size("--size", args->size ? args->size : "", &width, &height));
-    STI_TRY(sti_cli_check_out(sti_cli_model_path(call, call->operands[0]), args->out));
     STI_TRY(sti_cli_check_out(args->edit, args->out));
-    if (strcasecmp(sti_path_extension(args->out), ".png") != 0)
-        STI_TRY(sti_fail(STINT_E_USAGE,
-                         "--out %s: pictures are written as PNG; give a name that ends "
-                         "in .png",
-                         args->out));
-    STI_TRY(sti_cli_field_open(call, &model));
+    STI_TRY(
+        sti_cli_field_open_drawn(call, args->size, args->out, &model, &width, &height));
     sti_cli_catch_signals();
     STI_TRY(stint_field_edit_draw(model, args->edit, width, height, (int)args->threads,
                                   args->out));

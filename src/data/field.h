@@ -66,6 +66,15 @@ static inline float sti_field_cell(int64_t i, int64_t n)
 {
     return (float)((double)(2 * i + 1) / (double)n - 1.0);
 }
+/* Centres of cells first .. first + count - 1 of a grid, row by row: out [count, 2]. */
+static inline void sti_field_cells(int64_t width, int64_t height, int64_t first,
+                                   int64_t count, float *out)
+{
+    for (int64_t i = first; i < first + count; i++) {
+        *out++ = sti_field_cell(i % width, width);
+        *out++ = sti_field_cell(i / width, height);
+    }
+}
 /* Bytes that an open one holds. */
 int64_t sti_field_points_bytes(const sti_field_points *points);
 

@@ -157,21 +157,9 @@ static stint_status fill_batch(const split_run *r, int64_t first)
 
 static void tell(const split_run *r, int64_t done)
 {
-    const double seconds = sti_seconds_since(r->start_ns);
+    const stint_train_progress p = sti_evaluation_at(r->start_ns, done, r->count);
     if (r->progress)
-        r->progress(
-            r->user,
-            &(stint_train_progress){
-                .loss = (double)NAN,
-                .accuracy = (double)NAN,
-                .test_loss = (double)NAN,
-                .test_accuracy = (double)NAN,
-                .images_per_s = seconds > 0 ? (double)done / seconds : 0,
-                .rss_bytes = sti_process_now_bytes(),
-                .seconds_left = seconds * (double)(r->count - done) / (double)done,
-                .evaluating = true,
-                .evaluated = done,
-                .to_evaluate = r->count});
+        r->progress(r->user, &p);
 }
 
 static stint_status run_batches(split_run *r, sti_classifier_scores_fn *scores,

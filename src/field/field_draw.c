@@ -12,8 +12,6 @@
 #include "field/field_net.h"
 #include "media/image_encode.h"
 
-enum { DRAW_SIDE_MOST = 16384 };
-
 typedef struct drawing {
     int64_t width, height, outputs, columns;
     stint_field_show show;
@@ -25,10 +23,7 @@ typedef struct drawing {
 static stint_status draw_give(void *user, int64_t first, int64_t count, float *out)
 {
     const drawing *d = user;
-    for (int64_t i = 0; i < count; i++) {
-        out[2 * i] = sti_field_cell((first + i) % d->width, d->width);
-        out[2 * i + 1] = sti_field_cell((first + i) / d->width, d->height);
-    }
+    sti_field_cells(d->width, d->height, first, count, out);
     return STINT_OK;
 }
 
@@ -133,14 +128,9 @@ stint_status stint_field_draw(const stint_model_file *model, int64_t width,
                                  .threads = threads};
     drawing d = {.width = width, .height = height, .show = show};
     sti_field_choice choice = {.plan = {.outputs = 0}};
-    stint_status st = sti_field_check(model, true);
+    stint_status st = sti_field_check_drawn(model, width, height);
     if (st != STINT_OK)
         return st;
-    if (width < 1 || height < 1 || width > DRAW_SIDE_MOST || height > DRAW_SIDE_MOST)
-        return sti_fail(STINT_E_USAGE,
-                        "a picture of %" PRId64 " x %" PRId64
-                        " pixels; wanted 1 to %d each",
-                        width, height, DRAW_SIDE_MOST);
     d.outputs = model->network.field.outputs;
     d.channels = show == STINT_FIELD_SHOW_NORMALS ||
                          (show == STINT_FIELD_SHOW_VALUE && d.outputs >= 3)

@@ -60,10 +60,7 @@ typedef struct grid {
 static stint_status grid_give(void *user, int64_t first, int64_t count, float *out)
 {
     const grid *g = user;
-    for (int64_t i = 0; i < count; i++) {
-        out[2 * i] = sti_field_cell((first + i) % g->width, g->width);
-        out[2 * i + 1] = sti_field_cell((first + i) / g->width, g->height);
-    }
+    sti_field_cells(g->width, g->height, first, count, out);
     return STINT_OK;
 }
 

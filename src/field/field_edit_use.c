@@ -11,7 +11,7 @@
 #include "field/field_edit.h"
 #include "media/image_encode.h"
 
-enum { USE_ROWS = 256, USE_BATCHES = 8, SIDE_MOST = 16384 };
+enum { USE_ROWS = 256, USE_BATCHES = 8 };
 
 typedef struct edit_use {
     sti_edit_form form;
@@ -189,14 +189,9 @@ stint_status stint_field_edit_draw(const stint_model_file *model, const char *ed
                                    const char *path)
 {
     edit_use u = {.use = NULL};
-    stint_status st = sti_field_check(model, true);
+    stint_status st = sti_field_check_drawn(model, width, height);
     if (st != STINT_OK)
         return st;
-    if (width < 1 || height < 1 || width > SIDE_MOST || height > SIDE_MOST)
-        return sti_fail(STINT_E_USAGE,
-                        "a picture of %" PRId64 " x %" PRId64
-                        " pixels; wanted 1 to %d each",
-                        width, height, SIDE_MOST);
     STI_TRY(open_edit(edit, threads, &u));
     STI_TRY(check_edit(model, &u, edit));
     STI_TRY(check_features(model, &u, edit));

@@ -1,5 +1,6 @@
 #include "field/field_net.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 #include "base/fail.h"
@@ -20,6 +21,21 @@ stint_status sti_field_check(const stint_model_file *model, bool flat)
                         "others are asked by --points FILE.npy",
                         sti_tensor_file_path(model->file), (int)field->coordinates,
                         sti_s(field->coordinates));
+    return STINT_OK;
+}
+
+stint_status sti_field_check_drawn(const stint_model_file *model, int64_t width,
+                                   int64_t height)
+{
+    enum { SIDE_MOST = 16384 };
+    const stint_status st = sti_field_check(model, true);
+    if (st != STINT_OK)
+        return st;
+    if (width < 1 || height < 1 || width > SIDE_MOST || height > SIDE_MOST)
+        return sti_fail(STINT_E_USAGE,
+                        "a picture of %" PRId64 " x %" PRId64
+                        " pixels; wanted 1 to %d each",
+                        width, height, SIDE_MOST);
     return STINT_OK;
 }
 

@@ -33,6 +33,10 @@ stint_status sti_field_list(const stint_model_file *model, const stint_field_ask
                             sti_derivative_list *list_out);
 /* STINT_E_INPUT unless it is a field; of two coordinates, where flat. */
 stint_status sti_field_check(const stint_model_file *model, bool flat);
+/* STINT_E_INPUT unless it is a field of two coordinates, STINT_E_USAGE for a picture
+ * with a side that is not of 1 to 16384 pixels. */
+stint_status sti_field_check_drawn(const stint_model_file *model, int64_t width,
+                                   int64_t height);
 
 struct sti_field_pipeline;
 

@@ -211,21 +211,9 @@ out:
 static void tell(void *user, int64_t done, int64_t total)
 {
     const eval_run *run = user;
-    double seconds = sti_seconds_since(run->start_ns);
-    if (!run->progress)
-        return;
-    run->progress(run->user,
-                  &(stint_train_progress){
-                      .loss = (double)NAN,
-                      .accuracy = (double)NAN,
-                      .test_loss = (double)NAN,
-                      .test_accuracy = (double)NAN,
-                      .images_per_s = seconds > 0 ? (double)done / seconds : 0,
-                      .rss_bytes = sti_process_now_bytes(),
-                      .seconds_left = seconds * (double)(total - done) / (double)done,
-                      .evaluating = true,
-                      .evaluated = done,
-                      .to_evaluate = total});
+    const stint_train_progress p = sti_evaluation_at(run->start_ns, done, total);
+    if (run->progress)
+        run->progress(run->user, &p);
 }
 
 static stint_status take_result(const eval_run *run, double seconds, void *out_)

@@ -3,7 +3,9 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/fail.h"
+#include "base/memory.h"
 #include "base/stop.h"
 #include "net/shard_tree.h"
 
@@ -55,6 +57,22 @@ typedef struct eval_round {
     sti_evaluation *evaluation;
     int64_t first, end; /* batch of lane 0; of the last batch of this rank, plus 1 */
 } eval_round;
+
+stint_train_progress sti_evaluation_at(int64_t start_ns, int64_t done, int64_t total)
+{
+    const double seconds = sti_seconds_since(start_ns);
+    return (stint_train_progress){
+        .loss = (double)NAN,
+        .accuracy = (double)NAN,
+        .test_loss = (double)NAN,
+        .test_accuracy = (double)NAN,
+        .images_per_s = seconds > 0 ? (double)done / seconds : 0,
+        .rss_bytes = sti_process_now_bytes(),
+        .seconds_left = seconds * (double)(total - done) / (double)done,
+        .evaluating = true,
+        .evaluated = done,
+        .to_evaluate = total};
+}
 
 int32_t sti_largest_logit(const float *logits, int32_t classes)
 {

@@ -7,6 +7,7 @@
 #include "infer/lanes.h"
 #include "infer/opinions.h"
 #include "net/comm.h"
+#include "stint/infer.h"
 
 /* The samples of an evaluation: images, or windows of text. All is borrowed. */
 typedef struct sti_eval_source {
@@ -54,6 +55,9 @@ int32_t sti_largest_logit(const float *logits, int32_t classes);
 stint_status sti_evaluation_init(sti_evaluation *evaluation, int64_t count,
                                  int32_t classes, int64_t images, int lanes);
 void sti_evaluation_fini(sti_evaluation *evaluation);
+
+/* What there is to tell after `done` of `total` samples, begun at start_ns. */
+stint_train_progress sti_evaluation_at(int64_t start_ns, int64_t done, int64_t total);
 
 /* Called on the calling thread between rounds of batches. */
 typedef void sti_evaluation_progress_fn(void *user, int64_t done, int64_t total);

@@ -78,9 +78,7 @@ static void run(const sti_call *call)
                                  call->out[DTABLE], call->scratch);
 }
 
-/* The gradients are there already, of a loss that counts once: which is what the loss
- * of a training run does, and then no product is needed. */
-static stint_value times(stint_graph *g, stint_value dy, stint_value gradient)
+stint_value sti_op_times(stint_graph *g, stint_value dy, stint_value gradient)
 {
     const sti_node *from = sti_graph_value(g, dy)->producer;
     if (from && sti_op_is_fill(from, 1.0f))
@@ -97,9 +95,9 @@ static stint_status grad(stint_graph *g, const sti_node *node, const stint_value
             "linear_cross_entropy is not twice differentiable; use a matmul "
             "and softmax_cross_entropy");
     if (need[X])
-        dx[X] = times(g, dy[LOSS], node->out[DX]);
+        dx[X] = sti_op_times(g, dy[LOSS], node->out[DX]);
     if (need[TABLE])
-        dx[TABLE] = times(g, dy[LOSS], node->out[DTABLE]);
+        dx[TABLE] = sti_op_times(g, dy[LOSS], node->out[DTABLE]);
     return STINT_OK;
 }
 

@@ -136,15 +136,6 @@ static void run(const sti_call *call)
     *(float *)call->out[LOSS] = loss;
 }
 
-/* As in linear_cross_entropy: of a loss that counts once no product is needed. */
-static stint_value times(stint_graph *g, stint_value dy, stint_value gradient)
-{
-    const sti_node *from = sti_graph_value(g, dy)->producer;
-    if (from && sti_op_is_fill(from, 1.0f))
-        return gradient;
-    return stint_mul(g, gradient, dy);
-}
-
 static stint_status grad(stint_graph *g, const sti_node *node, const stint_value *dy,
                          const bool *need, stint_value *dx)
 {
@@ -158,9 +149,9 @@ static stint_status grad(stint_graph *g, const sti_node *node, const stint_value
                         "linear_distillation has no gradient for the reference's "
                         "logits");
     if (need[X])
-        dx[X] = times(g, dy[LOSS], node->out[DX]);
+        dx[X] = sti_op_times(g, dy[LOSS], node->out[DX]);
     if (need[TABLE])
-        dx[TABLE] = times(g, dy[LOSS], node->out[DTABLE]);
+        dx[TABLE] = sti_op_times(g, dy[LOSS], node->out[DTABLE]);
     return STINT_OK;
 }
 

@@ -50,6 +50,9 @@ stint_value sti_op_add1(stint_graph *g, const sti_op *op, const void *attr,
 stint_value sti_op_add2(stint_graph *g, const sti_op *op, const void *attr,
                         stint_value a, stint_value b);
 
+/* A gradient that was made with the loss, times the loss's own: itself where the loss
+ * counts once, which is what that of a training run does. */
+stint_value sti_op_times(stint_graph *g, stint_value dy, stint_value gradient);
 /* Sum x down to `shape` (the inverse of broadcasting);
  * x itself if it has that shape. */
 stint_value sti_op_reduce_to(stint_graph *g, stint_value x, const stint_shape *shape);

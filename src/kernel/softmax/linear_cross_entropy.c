@@ -4,6 +4,7 @@
 #include "kernel/elementwise/elementwise_bf16.h"
 #include "kernel/gemm/gemm.h"
 #include "kernel/gemm/gemm_bf16.h"
+#include "kernel/softmax/linear_classifier.h"
 #include "kernel/softmax/softmax.h"
 
 #define BLOCK_BYTES (INT64_C(128) << 20) /* of logits; part of the numerics */
@@ -23,38 +24,6 @@ static int64_t rows_a_block(const sti_linear_cross_entropy *a)
 {
     const int64_t rows = rows_within(a, BLOCK_BYTES);
     return rows <= STI_GEMM_CHUNK ? rows_within(a, SMALL_BYTES) : rows;
-}
-
-static sti_gemm_shape logits_shape(const sti_linear_cross_entropy *a, int64_t rows)
-{
-    return (sti_gemm_shape){.m = rows,
-                            .n = a->classes,
-                            .k = a->n,
-                            .lda = a->n,
-                            .ldb = a->n,
-                            .ldc = a->classes,
-                            .trans_b = true};
-}
-
-static sti_gemm_shape dx_shape(const sti_linear_cross_entropy *a, int64_t rows)
-{
-    return (sti_gemm_shape){.m = rows,
-                            .n = a->n,
-                            .k = a->classes,
-                            .lda = a->classes,
-                            .ldb = a->n,
-                            .ldc = a->n};
-}
-
-static sti_gemm_shape dtable_shape(const sti_linear_cross_entropy *a, int64_t rows)
-{
-    return (sti_gemm_shape){.m = a->classes,
-                            .n = a->n,
-                            .k = rows,
-                            .lda = a->classes,
-                            .ldb = a->n,
-                            .ldc = a->n,
-                            .trans_a = true};
 }
 
 double sti_linear_cross_entropy_flop(const sti_linear_cross_entropy *a, int gradients)
@@ -87,8 +56,9 @@ static size_t one_product_bytes(const sti_linear_cross_entropy *a,
 static size_t product_bytes(const sti_linear_cross_entropy *a, int64_t rows,
                             int threads)
 {
-    const sti_gemm_shape shape[3] = {logits_shape(a, rows), dx_shape(a, rows),
-                                     dtable_shape(a, rows)};
+    const sti_gemm_shape shape[3] = {sti_classifier_logits(rows, a->n, a->classes),
+                                     sti_classifier_dx(rows, a->n, a->classes),
+                                     sti_classifier_dtable(rows, a->n, a->classes)};
     size_t bytes = 0;
     for (int i = 0; i < 3; i++) {
         const size_t one = one_product_bytes(a, &shape[i], threads);
@@ -153,8 +123,9 @@ void sti_linear_cross_entropy_f32(const sti_team *team,
     for (int64_t r = 0; r < a->rows; r += most) {
         const int64_t rows = a->rows - r < most ? a->rows - r : most;
         const void *x = (const char *)a->x + r * row_bytes;
-        const sti_gemm_shape forward = logits_shape(a, rows), of_x = dx_shape(a, rows);
-        sti_gemm_shape of_table = dtable_shape(a, rows);
+        const sti_gemm_shape forward = sti_classifier_logits(rows, a->n, a->classes),
+                             of_x = sti_classifier_dx(rows, a->n, a->classes);
+        sti_gemm_shape of_table = sti_classifier_dtable(rows, a->n, a->classes);
         const sti_cross_entropy entropy = {.rows = rows,
                                            .n = a->classes,
                                            .smoothing = a->smoothing,

@@ -7,6 +7,7 @@
 #include "kernel/gemm/gemm.h"
 #include "kernel/lane/dispatch.h"
 #include "kernel/maths/maths.h"
+#include "kernel/softmax/linear_classifier.h"
 #include "kernel/softmax/softmax.h"
 #include "kernel/softmax/softmax_row.h"
 
@@ -22,39 +23,6 @@ static int64_t rows_a_block(const sti_linear_distillation *a)
 }
 
 /* ---- products ---- */
-
-static sti_gemm_shape logits_shape(const sti_linear_distillation *a, int64_t rows,
-                                   int64_t n)
-{
-    return (sti_gemm_shape){.m = rows,
-                            .n = a->classes,
-                            .k = n,
-                            .lda = n,
-                            .ldb = n,
-                            .ldc = a->classes,
-                            .trans_b = true};
-}
-
-static sti_gemm_shape dx_shape(const sti_linear_distillation *a, int64_t rows)
-{
-    return (sti_gemm_shape){.m = rows,
-                            .n = a->n,
-                            .k = a->classes,
-                            .lda = a->classes,
-                            .ldb = a->n,
-                            .ldc = a->n};
-}
-
-static sti_gemm_shape dtable_shape(const sti_linear_distillation *a, int64_t rows)
-{
-    return (sti_gemm_shape){.m = a->classes,
-                            .n = a->n,
-                            .k = rows,
-                            .lda = a->classes,
-                            .ldb = a->n,
-                            .ldc = a->n,
-                            .trans_a = true};
-}
 
 double sti_linear_distillation_flop(const sti_linear_distillation *a, int gradients)
 {
@@ -76,9 +44,10 @@ static size_t losses_bytes(const sti_linear_distillation *a)
 
 static size_t product_bytes(const sti_linear_distillation *a, int64_t rows, int threads)
 {
-    const sti_gemm_shape shape[4] = {logits_shape(a, rows, a->n),
-                                     logits_shape(a, rows, a->m), dx_shape(a, rows),
-                                     dtable_shape(a, rows)};
+    const sti_gemm_shape shape[4] = {sti_classifier_logits(rows, a->n, a->classes),
+                                     sti_classifier_logits(rows, a->m, a->classes),
+                                     sti_classifier_dx(rows, a->n, a->classes),
+                                     sti_classifier_dtable(rows, a->n, a->classes)};
     size_t bytes = 0;
     for (int i = 0; i < 4; i++) {
         const size_t one = sti_gemm_scratch_bytes(&shape[i], threads);
@@ -236,10 +205,10 @@ void sti_linear_distillation_f32(const sti_team *team, const sti_linear_distilla
     for (b.first = 0; b.first < a->rows; b.first += most) {
         b.rows = a->rows - b.first < most ? a->rows - b.first : most;
         const float *x = a->x + b.first * a->n;
-        const sti_gemm_shape of_u = logits_shape(a, b.rows, a->n);
-        const sti_gemm_shape of_v = logits_shape(a, b.rows, a->m);
-        const sti_gemm_shape of_x = dx_shape(a, b.rows);
-        sti_gemm_shape of_table = dtable_shape(a, b.rows);
+        const sti_gemm_shape of_u = sti_classifier_logits(b.rows, a->n, a->classes);
+        const sti_gemm_shape of_v = sti_classifier_logits(b.rows, a->m, a->classes);
+        const sti_gemm_shape of_x = sti_classifier_dx(b.rows, a->n, a->classes);
+        sti_gemm_shape of_table = sti_classifier_dtable(b.rows, a->n, a->classes);
         sti_gemm_f32(team, &of_u, x, a->table, NULL, b.u, more);
         sti_gemm_f32(team, &of_v, a->against_x + b.first * a->m, a->against_table, NULL,
                      b.v, more);
