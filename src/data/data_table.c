@@ -11,10 +11,11 @@
 
 sti_table_format sti_table_format_of(const char *path)
 {
-    if (sti_path_is_dir(path))
+    const char *ending = sti_path_extension(path);
+    /* (Archives are of images, too, whose reader says which folder to give.) */
+    if (sti_path_is_dir(path) || strcasecmp(ending, ".tar") == 0)
         return STI_TABLE_IMAGES;
-    return strcasecmp(sti_path_extension(path), ".arff") == 0 ? STI_TABLE_ARFF
-                                                              : STI_TABLE_LIBSVM;
+    return strcasecmp(ending, ".arff") == 0 ? STI_TABLE_ARFF : STI_TABLE_LIBSVM;
 }
 
 size_t sti_table_text_bytes(const char *text, size_t n_bytes, sti_table_format format)

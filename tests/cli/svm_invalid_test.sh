@@ -12,6 +12,11 @@ refused() { # LINE NAME COMMAND...
     [ "$failures" = "$before" ] || sed 's/^/    | /' "$name" >&2
 }
 
+# ---- no text at all ----
+: >train.tar
+refused 0 train.tar svm train train.tar m
+says err "give the folder that holds"
+
 # ---- LIBSVM text ----
 libsvm() { # LINE TEXT
     printf "$2" >bad.libsvm
