@@ -124,6 +124,7 @@ stint_status sti_inputs_open_data(const stint_recipe *recipe, sti_inputs *in)
     const size_t before = sti_alloc_now_bytes();
     if (st == STINT_OK)
         st = text ? sti_inputs_open_text(in) : field ? open_field(in) : open_images(in);
+    in->network.squares = sti_grow_section_of(recipe)->by == STI_GROW_NOISE;
     if (st == STINT_OK)
         in->index_bytes = sti_alloc_now_bytes() - before;
     return st;

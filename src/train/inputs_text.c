@@ -188,7 +188,6 @@ stint_status sti_inputs_open_text(sti_inputs *in)
             &in->network);
     if (st != STINT_OK)
         return st;
-    in->network.squares = sti_grow_section_of(in->recipe)->by == STI_GROW_NOISE;
     if (in->start)
         take_model_facts(in);
     st = take_window(in);

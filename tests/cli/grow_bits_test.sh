@@ -21,6 +21,12 @@ for name in schedule noise; do
 done
 json 'j["noise_scale"] > 0' # of the last: by noise
 grep -q '"noise_scale":' runs/noise/log.jsonl || fail "no noise scale in the log"
+# A field's noise is told, too: its points are drawn step by step.
+printf '[model]\nname = siren\nwidth = 16\ndepth = 1\n[field]\noutputs = u\ninside = u_x - y\n' >field.ini
+printf '[train]\nbatch = 32\nshards = 2\naccumulate = 2\nepochs = 1\n[optimizer]\nname = adam\nlr = 0.001\n[error]\ntau = 0\n' >>field.ini
+printf '[grow]\nby = noise\nshare = 100\n' >>field.ini
+run 0 train field.ini --out runs/field --json -q
+json 'j["noise_scale"] > 0 and j["batch"] > j["batch_first"]'
 run 0 plan noise.ini --net-ranks 2 --json
 json 'len(j["stages"]) == 1 and j["run_rank_bytes"] is None and j["run_rank_bytes_fixed"] > 0'
 finish
