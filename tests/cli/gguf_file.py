@@ -23,27 +23,30 @@ def random_blocks(rng, shape, kind):
     for at in {"Q4_0": [0], "Q8_0": [0], "Q4_K": [0, 2], "Q6_K": [208]}[kind]:
         scale = (rng.random(raw.shape[:2]) * 2e-3).astype(np.float16)
         raw[..., at:at + 2] = scale.view(np.uint8).reshape(raw.shape[:2] + (2,))
-    values = np.array([value_of(b, kind) for b in raw.reshape(-1, size)], np.float32)
-    return raw.tobytes(), values.reshape(shape)
-
-
-def half(b, at):
-    return np.float32(np.frombuffer(bytes(b[at:at + 2]), np.float16)[0])
+    values = np.stack(values_of(raw.reshape(-1, size).T, kind), 1)
+    return raw.tobytes(), values.astype(np.float32).reshape(shape)
 
 
 def signed(byte):
-    return int(byte) - 256 if byte > 127 else int(byte)
+    return byte - 256 * (byte > 127)
 
 
-def value_of(b, kind):
-    """The numbers of one block, one at a time, each product rounded to float32."""
-    f = np.float32
-    b = [int(x) for x in b]
+def values_of(raw, kind):
+    """Number by number of a block, each product rounded to float32. raw [size, blocks]: a
+    byte of all blocks is a row, so a number is a row of those of all blocks."""
+    f, b = np.float32, raw.astype(np.int64)
+
+    def half(at):
+        pair = np.ascontiguousarray(raw[at:at + 2].T)
+        return pair.view(np.float16)[:, 0].astype(f)
+
     if kind == "Q8_0":
-        return [half(b, 0) * f(signed(x)) for x in b[2:]]
+        d = half(0)
+        return [d * f(signed(x)) for x in b[2:]]
     if kind == "Q4_0":
-        return [half(b, 0) * f((b[2 + i % 16] >> (0 if i < 16 else 4) & 15) - 8)
-                for i in range(32)]
+        d = half(0)
+        return [d * f((b[2 + i % 16] >> (0 if i < 16 else 4) & 15) - 8) for i in range(32)]
+    d, m = half(0 if kind == "Q4_K" else 208), half(2)
     out = []
     for i in range(256):
         if kind == "Q4_K":
@@ -51,12 +54,12 @@ def value_of(b, kind):
             scale = s[g] & 63 if g < 4 else s[g + 4] & 15 | (s[g - 4] >> 6) << 4
             least = s[g + 4] & 63 if g < 4 else s[g + 4] >> 4 | (s[g] >> 6) << 4
             q = b[16 + g // 2 * 32 + i % 32] >> (4 if g % 2 else 0) & 15
-            out.append(half(b, 0) * f(scale) * f(q) - half(b, 2) * f(least))
+            out.append(d * f(scale) * f(q) - m * f(least))
         else:
             h, r = divmod(i, 128)
             low = b[h * 64 + r % 64] >> (0 if r < 64 else 4) & 15
             high = b[128 + h * 32 + r % 32] >> 2 * (r // 32) & 3
-            out.append(half(b, 208) * f(signed(b[192 + i // 16])) * f((low | high << 4) - 32))
+            out.append(d * f(signed(b[192 + i // 16])) * f((low | high << 4) - 32))
     return out
 
 
