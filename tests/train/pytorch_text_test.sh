@@ -45,25 +45,40 @@ INI
 awk 'BEGIN { s = 1; n = split("the cat sat on a mat and saw some red hats", w, " ")
     for (i = 0; i < 400; i++) { s = (s * 16807) % 2147483647
         printf "%s%s", w[1 + (i + s % 3) % n], s % 13 == 0 ? "\n" : " " } }' >"$folder/text.txt"
-status=0
-for model in gpt llama; do # 16 steps are more than two epochs
-    "$python" "$source/bench/text_pytorch.py" "$stint" "$folder/tiny.ini" \
-        "$folder/text.txt" --set model.name=$model --set model.kv_heads=2 --tokens 3072 \
-        --seeds 1 --threads 1 --tolerance 2e-4 --folder "$folder/$model" || status=1
-done
-run() { # NAME SETTING...: another comparison of the tiny gpt
-    local name=$1 sets=()
+# compare NAME SETTING...: a line for the program below, a comparison
+compare() {
+    local name=$1 setting
     shift
-    for setting; do sets+=(--set "$setting"); done
-    "$python" "$source/bench/text_pytorch.py" "$stint" "$folder/tiny.ini" \
-        "$folder/text.txt" "${sets[@]}" --tokens 3072 --seeds 1 --threads 1 \
-        --tolerance 2e-4 --folder "$folder/$name" || status=1
+    printf '%s %s %s' "$stint" "$folder/tiny.ini" "$folder/text.txt"
+    for setting; do printf ' --set %s' "$setting"; done
+    printf ' --tokens 3072 --seeds 1 --threads 1 --tolerance 2e-4 --folder %s\n' "$folder/$name"
 }
-for model in gpt llama; do
-    run rounded-$model model.name=$model quantise.bits=5 train.validation=0.2
-    run taught-$model model.name=$model loss.reference="$folder/gpt/run-1" loss.hard=0.5 \
-        loss.pairing=0.1 loss.soft=2 loss.temperature=3
-done
-run taught-by-llama model.name=gpt loss.reference="$folder/llama/run-1" loss.top=4 \
-    loss.pairing=0
-exit $status
+{
+    for model in gpt llama; do # 16 steps are more than two epochs
+        compare $model model.name=$model model.kv_heads=2
+    done
+    for model in gpt llama; do
+        compare rounded-$model model.name=$model quantise.bits=5 train.validation=0.2
+        compare taught-$model model.name=$model loss.reference="$folder/gpt/run-1" \
+            loss.hard=0.5 loss.pairing=0.1 loss.soft=2 loss.temperature=3
+    done
+    compare taught-by-llama model.name=gpt loss.reference="$folder/llama/run-1" loss.top=4 \
+        loss.pairing=0
+} >"$folder/lines"
+# All in one process: torch takes two seconds to come in.
+PYTHONDONTWRITEBYTECODE=1 "$python" - "$source/bench/text_pytorch.py" "$folder/lines" <<'PY'
+import importlib, os, sys
+
+program, lines = sys.argv[1:]
+sys.path.insert(0, os.path.dirname(program))
+bench = importlib.import_module(os.path.basename(program)[:-3])
+failed = count = 0
+for line in open(lines):
+    sys.argv = [program, *line.split()]
+    try:
+        failed |= bool(bench.main())
+    except SystemExit as end:
+        failed |= end.code not in (None, 0)
+    count += 1
+sys.exit(failed or count != 7)
+PY
