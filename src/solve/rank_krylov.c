@@ -313,6 +313,11 @@ const sti_rank_krylov_info *sti_rank_krylov_info_of(const sti_rank_krylov *krylo
     return &krylov->info;
 }
 
+sti_rank_trsv *sti_rank_krylov_plan(const sti_rank_krylov *krylov)
+{
+    return krylov->forward;
+}
+
 const sti_csr *sti_rank_krylov_rows(const sti_rank_krylov *krylov, int64_t *first_out)
 {
     *first_out = krylov->first[krylov->rank];

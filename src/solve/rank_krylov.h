@@ -40,6 +40,8 @@ const sti_rank_krylov_info *sti_rank_krylov_info_of(const sti_rank_krylov *krylo
 /* b and x [n, columns], as rows lie without an order, the same on all ranks. */
 stint_status sti_rank_krylov_solve(sti_rank_krylov *krylov, int64_t columns,
                                    const double *b, double *x, int64_t *iterations_out);
+/* The plan of the forward solve; NULL: there is none. */
+sti_rank_trsv *sti_rank_krylov_plan(const sti_rank_krylov *krylov);
 /* This rank's rows, which begin at *first_out. */
 const sti_csr *sti_rank_krylov_rows(const sti_rank_krylov *krylov, int64_t *first_out);
 /* y [n] has this rank's rows: all of it on every rank. */

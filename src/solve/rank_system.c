@@ -85,44 +85,6 @@ static stint_status load_rows(void *user, const int32_t *local, const int32_t *n
                          &(sti_rank_pick){local, names, own, s->part}, rows_out);
 }
 
-/* From the first look, or else from blocks of rows. */
-static stint_status find_levels(sti_rank_system *s, int32_t **level_out,
-                                int64_t *levels_out)
-{
-    sti_comm *comm = s->d.comm;
-    const int size = sti_comm_size(comm), rank = sti_comm_rank(comm);
-    int64_t *first = NULL;
-    int32_t *level = NULL;
-    sti_csr block = {0};
-    stint_status st = STINT_OK;
-    if (s->part == STI_PART_LOWER && s->facts.level) {
-        *level_out = s->facts.level;
-        *levels_out = s->facts.levels;
-        s->facts.level = NULL;
-        return st;
-    }
-    first = sti_alloc_array(size + 1, sizeof *first, "ranks.blocks");
-    level = sti_alloc_array(s->facts.n, sizeof *level, "ranks.levels");
-    st = first && level ? STINT_OK : STINT_E_MEMORY;
-    if (st == STINT_OK) {
-        sti_rank_divide(&s->facts, size, first);
-        st = sti_rank_load_block(s->d.source, &s->facts, first, rank, &block);
-    }
-    STI_TRY(sti_comm_agree(comm, st));
-    st = sti_rank_levels(comm, &block, first, s->part == STI_PART_UPPER, level,
-                         levels_out);
-out:
-    sti_free(block.start);
-    sti_free(block.column);
-    sti_free(block.value);
-    sti_free(first);
-    if (st != STINT_OK)
-        sti_free(level);
-    else
-        *level_out = level;
-    return st;
-}
-
 static stint_status make_trsv(sti_rank_system *s)
 {
     const sti_system_desc *d = &s->d.d;
@@ -131,7 +93,8 @@ static stint_status make_trsv(sti_rank_system *s)
     const sti_stretch_reach up = {s->facts.upper_first, s->facts.upper_last};
     int32_t *level = NULL;
     int64_t levels = 0;
-    stint_status st = find_levels(s, &level, &levels);
+    stint_status st =
+        sti_rank_find_levels(s->d.comm, s->d.source, &s->facts, upper, &level, &levels);
     if (st != STINT_OK)
         return st;
     st = sti_rank_trsv_create(
@@ -518,6 +481,24 @@ stint_status sti_rank_system_solve(sti_rank_system *system, int64_t columns,
         return sti_rank_krylov_solve(system->krylov, columns, b, x, iterations_out);
     *iterations_out = 1;
     return sti_rank_trsv_solve(system->trsv, columns, b, x, false);
+}
+
+int64_t sti_rank_system_tasks(const sti_rank_system *system)
+{
+    sti_rank_trsv *plan =
+        system->trsv ? system->trsv : sti_rank_krylov_plan(system->krylov);
+    return plan ? sti_rank_trsv_info_of(plan)->tasks : 0;
+}
+
+stint_status sti_rank_system_watch(sti_rank_system *system, sti_trsv_span *spans_out)
+{
+    return sti_rank_trsv_watch(
+        system->trsv ? system->trsv : sti_rank_krylov_plan(system->krylov), spans_out);
+}
+
+const int32_t *sti_rank_system_order(const sti_rank_system *system)
+{
+    return system->order.order;
 }
 
 stint_status sti_rank_system_gather(const sti_rank_system *system, int64_t columns,
