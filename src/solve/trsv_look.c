@@ -59,25 +59,45 @@ static stint_status check_diagonal(const sti_trsv_desc *d, const sti_csr *a, int
     return STINT_OK;
 }
 
-/* A unit triangle may store its diagonal or not. */
+/* A row in full: its entries of the triangle, and what is wrong with it. */
+static stint_status look_at_row(const sti_trsv_desc *d, bool upper, const sti_csr *a,
+                                int64_t i, int32_t *count)
+{
+    const int64_t from = a->start[i], end = a->start[i + 1];
+    int64_t e = upper ? from : end - 1;
+    stint_status st = from < end ? check_side(d, upper, a, i) : STINT_OK;
+    if (st == STINT_OK && d->part)
+        e = find(a, i, i);
+    const bool there = e >= from && e < end && a->column[e] == i;
+    if (st == STINT_OK)
+        st = check_diagonal(d, a, i, e, there);
+    if (d->part)
+        *count = (int32_t)(upper ? end - e - there : e - from);
+    else
+        *count = (int32_t)(end - from - there);
+    return st;
+}
+
+/* A unit triangle may store its diagonal or not. Rows are most often like the one
+ * before: a diagonal entry that stands where that one's did is found at once. */
 stint_status sti_trsv_look(const sti_trsv_desc *d, bool upper, const sti_csr *a,
                            int32_t *count)
 {
+    const double least = d->single ? (double)FLT_MIN : DBL_MIN;
+    const int64_t *start = a->start;
+    int64_t before = 0; /* entries left of the diagonal, in the row before */
     for (int64_t i = 0; i < a->rows; i++) {
-        const int64_t from = a->start[i], end = a->start[i + 1];
-        int64_t e = upper ? from : end - 1;
-        stint_status st = from < end ? check_side(d, upper, a, i) : STINT_OK;
-        if (st == STINT_OK && d->part)
-            e = find(a, i, i);
-        const bool there = e >= from && e < end && a->column[e] == i;
-        if (st == STINT_OK)
-            st = check_diagonal(d, a, i, e, there);
+        const int64_t from = start[i], end = start[i + 1];
+        const int64_t e = d->part ? from + before : upper ? from : end - 1;
+        if (e >= from && e < end && a->column[e] == i &&
+            (d->unit || fabs(a->value[e]) >= least)) {
+            count[i] = (int32_t)(upper ? end - e - 1 : e - from);
+            continue;
+        }
+        const stint_status st = look_at_row(d, upper, a, i, &count[i]);
         if (st != STINT_OK)
             return st;
-        if (d->part)
-            count[i] = (int32_t)(upper ? end - e - there : e - from);
-        else
-            count[i] = (int32_t)(end - from - there);
+        before = upper ? end - from - count[i] - 1 : count[i];
     }
     return STINT_OK;
 }
