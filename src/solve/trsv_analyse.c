@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/fail.h"
 #include "base/memory.h"
+#include "base/pages.h"
 #include "solve/trsv_choose.h"
 #include "solve/trsv_walk.h"
 
@@ -15,7 +16,7 @@ static stint_status alloc_vectors(sti_trsv *plan)
     const size_t real = sti_trsv_real_bytes(&plan->d);
     const size_t many = plan->d.columns > 1 ? (size_t)block * real : real;
     if (plan->steps || plan->panels) {
-        plan->own = sti_alloc_array(n, many, "trsv.own");
+        plan->own = sti_pages_array(n, many, "trsv.own");
         if (!plan->own)
             return STINT_E_MEMORY;
     }

@@ -51,6 +51,19 @@ static stint_status order_by(sti_trsv_choice *c, const sti_trsv_cutting *cut)
     return sti_trsv_stretches(&c->plan->natural, cut, c->by_level, &c->plan->order);
 }
 
+/* One thread at least: every row as a lane, nothing waits. */
+static double lanes_s(const sti_trsv_choice *c)
+{
+    const sti_trsv *plan = c->plan;
+    double entries = 0;
+    for (int64_t i = 0; i < plan->natural.n; i++)
+        entries += plan->natural.count[i];
+    const sti_trsv_costs *k = c->costs;
+    const double entry = fmin(k->entry_s, k->group_entry_s);
+    const double row = fmin(k->row_s, k->group_row_s);
+    return entries * entry + (double)plan->natural.n * row;
+}
+
 static stint_status try_serial(sti_trsv_choice *c, const sti_trsv_cutting *cut)
 {
     sti_trsv *plan = c->plan;
@@ -66,16 +79,26 @@ static stint_status try_serial(sti_trsv_choice *c, const sti_trsv_cutting *cut)
     return st;
 }
 
+/* Long stretches gain where levels of the whole have lanes to fill that those of short
+ * ones have not. */
+static bool long_ones_may_gain(const sti_trsv_choice *c)
+{
+    const sti_trsv *plan = c->plan;
+    return plan->natural.n >= STI_SPARSE_LANES * plan->order.levels &&
+           c->level_s > 1.5 * lanes_s(c);
+}
+
 /* The order of levels of the whole, or of stretches, for one thread. */
 static stint_status order_serial(sti_trsv_choice *c)
 {
     const int64_t n = c->plan->natural.n;
     const int64_t longest = n < LONG_ROWS ? n : LONG_ROWS;
+    const int64_t shortest = longest < SHORT_ROWS ? longest : SHORT_ROWS;
     stint_status st = find_by_level(c);
-    if (st == STINT_OK && n > SHORT_ROWS)
-        st = try_serial(c, &(sti_trsv_cutting){SHORT_ROWS, 1, 1});
     if (st == STINT_OK)
-        st = try_serial(c, &(sti_trsv_cutting){longest > 0 ? longest : 1, 1, 1});
+        st = try_serial(c, &(sti_trsv_cutting){shortest > 0 ? shortest : 1, 1, 1});
+    if (st == STINT_OK && longest > shortest && long_ones_may_gain(c))
+        st = try_serial(c, &(sti_trsv_cutting){longest, 1, 1});
     return st;
 }
 
@@ -239,19 +262,6 @@ static bool looks_dense(const sti_sparse_natural *t)
     return entries > 8 * rows && 10 * beside > 7 * entries;
 }
 
-/* What the best order could take at least: every row as a lane, nothing waits. */
-static double floor_of(const sti_trsv_choice *c)
-{
-    const sti_trsv *plan = c->plan;
-    double entries = 0;
-    for (int64_t i = 0; i < plan->natural.n; i++)
-        entries += plan->natural.count[i];
-    const sti_trsv_costs *k = c->costs;
-    const double entry = fmin(k->entry_s, k->group_entry_s);
-    const double row = fmin(k->row_s, k->group_row_s);
-    return (entries * entry + (double)plan->natural.n * row) / plan->d.threads;
-}
-
 /* Would an analysis of so many passes pay, if a solve then took `seconds`? */
 static bool pays(const sti_trsv_choice *c, double seconds, double passes)
 {
@@ -321,7 +331,8 @@ static stint_status choose(sti_trsv_choice *c)
     if (!has_room(plan) || plan->natural.n == 0 || c->solves <= FEW_SOLVES)
         return st;
     st = try_supernode(c);
-    if (st != STINT_OK || plan->panels || !pays(c, floor_of(c), LEVEL_PASSES))
+    if (st != STINT_OK || plan->panels ||
+        !pays(c, lanes_s(c) / plan->d.threads, LEVEL_PASSES))
         return st;
     st = order_serial(c);
     if (st != STINT_OK)

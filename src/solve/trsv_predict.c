@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "base/memory.h"
+#include "base/pages.h"
 #include "solve/trsv_cost.h"
 
 /* Rows are looked at in stretches spread over all of them, before each of which lines
@@ -155,7 +156,7 @@ static stint_status flow_init(flow *f)
     f->places.count = f->own.count = count;
     f->own.held = f->places.held ? f->places.held + count : NULL;
     if (f->order)
-        f->position = sti_alloc_array(n, sizeof *f->position, "trsv.flow");
+        f->position = sti_pages_array(n, sizeof *f->position, "trsv.flow");
     if (!f->ready || !f->places.held || (f->order && !f->position))
         return STINT_E_MEMORY;
     for (int64_t p = 0; f->order && p < n; p++)
@@ -180,26 +181,30 @@ static double flow_rows(flow *f)
     return rows > 0 ? seconds * (double)n / rows : 0;
 }
 
-/* Do rows read the one before them? The share of a sample. */
-static double chained_share(const sti_sparse_natural *t)
+/* Entries of a row, and the share of rows that read the one before them: of a sample.
+ */
+static double sample_rows(const sti_sparse_natural *t, double *chained_out)
 {
-    enum { SAMPLE = 32 };
+    enum { SAMPLE = 64 };
     const int64_t step = t->n / SAMPLE + 1;
-    double rows = 0, chained = 0;
-    for (int64_t p = step / 2 + 1; p < t->n; p += step, rows++) {
+    double rows = 0, entries = 0, chained = 0;
+    for (int64_t p = step / 2; p < t->n; p += step, rows++) {
         const int64_t i = sti_trsv_row(t, p), count = t->count[i];
-        chained += count > 0 &&
+        entries += (double)count;
+        chained += p > 0 && count > 0 &&
                    t->column[sti_trsv_entry(t, i, count - 1)] == sti_trsv_row(t, p - 1);
     }
-    return rows > 0 ? chained / rows : 0;
+    *chained_out = rows > 0 ? chained / rows : 0;
+    return rows > 0 ? entries / rows : 0;
 }
 
 double sti_trsv_predict_roughly(const sti_trsv_costs *costs, const sti_trsv_desc *d,
                                 const sti_sparse_natural *t)
 {
-    const double n = (double)t->n, entries = entries_of(t);
+    double chained;
+    const double n = (double)t->n, entries = n * sample_rows(t, &chained);
     const double work = entries * costs->entry_s + n * costs->row_s;
-    const double chain = n * chained_share(t) * (costs->chain_s + costs->link_s);
+    const double chain = n * chained * (costs->chain_s + costs->link_s);
     return fmax(fmax(work, chain),
                 reading_s(costs, entries, n, (double)sti_trsv_real_bytes(d)));
 }

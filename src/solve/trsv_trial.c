@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
+#include "base/pages.h"
 #include "solve/trsv_choose.h"
 
 enum { TRIAL_SOLVES = 50, RUNS = 3 };
@@ -33,6 +34,6 @@ void *sti_trsv_trial_vector(const sti_trsv *plan, double solves)
 {
     if (plan->d.room_bytes > 0 || solves < TRIAL_SOLVES || plan->natural.n == 0)
         return NULL;
-    return sti_alloc_array(plan->natural.n, sti_trsv_real_bytes(&plan->d),
+    return sti_pages_array(plan->natural.n, sti_trsv_real_bytes(&plan->d),
                            "trsv.trial");
 }
