@@ -24,3 +24,30 @@ void sti_pages_forget(void *memory, size_t bytes)
         (void)madvise((char *)memory + (from - (uintptr_t)memory), to - from,
                       MADV_DONTNEED);
 }
+
+enum { FEW_PAGES = 4 };
+
+/* Whole pages within the bytes; the few at their ends come by writing. A kernel that
+ * does not know of it says no, and nothing is lost. */
+static void touch(char *bytes, size_t n_bytes)
+{
+#ifdef MADV_POPULATE_WRITE
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    const size_t before = (page - (uintptr_t)bytes % page) % page;
+    if (n_bytes < before + FEW_PAGES * page)
+        return;
+    (void)madvise(bytes + before, (n_bytes - before) / page * page,
+                  MADV_POPULATE_WRITE);
+#else
+    (void)bytes;
+    (void)n_bytes;
+#endif
+}
+
+void *sti_pages_array(int64_t count, size_t each_bytes, const char *name)
+{
+    void *array = sti_alloc_array(count, each_bytes, name);
+    if (array)
+        touch(array, (size_t)count * each_bytes);
+    return array;
+}

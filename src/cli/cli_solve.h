@@ -69,6 +69,9 @@ void sti_solve_add_process(sti_account *account, int threads);
 stint_status sti_solve_alloc(sti_solve_task *t);
 const void *sti_solve_side(const sti_solve_task *t);
 void *sti_solve_answer(const sti_solve_task *t);
+/* Before the system is made: iterations are told by a bar, and kept for a report. */
+stint_status sti_solve_watch(sti_solve_task *t);
+void sti_solve_begin_bar(sti_solve_task *t); /* once the choice is known */
 /* t->x from floats, the error, and t->solved where x is not finite. */
 void sti_solve_find_error(sti_solve_task *t);
 /* Words or JSON; a plan that does not fit is told, too, and then refused. */

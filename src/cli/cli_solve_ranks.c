@@ -9,7 +9,7 @@
 #include "base/stop.h"
 #include "cli/cli_solve.h"
 #include "data/market_stream.h"
-#include "solve/rank_system.h"
+#include "solve/rank_report.h"
 #include "solve/trsv_cost.h"
 
 typedef struct ranked {
@@ -40,6 +40,11 @@ static stint_status make_account(const ranked *r)
     sti_account_add(a, "reading", "entries that pass by", sti_market_stream_bytes());
     sti_account_add(a, "costs", "of this host, where they are measured",
                     sti_trsv_costs_bytes());
+    if (t->args->report)
+        sti_account_add(
+            a, "report", "the page",
+            sti_rank_report_bytes(t->n, sti_rank_system_info_of(r->system)->entries,
+                                  r->size));
     sti_solve_add_process(a, t->desc.threads);
     t->least_bytes = a->total_bytes;
     return sti_account_check(a, t->args->memory_bytes, NULL);
@@ -66,9 +71,6 @@ static stint_status read_head(ranked *r)
     if (st != STINT_OK)
         return st;
     t->desc.threads = threads_of(r);
-    if (t->args->report)
-        return sti_fail(STINT_E_UNSUPPORTED,
-                        "--report is of one process: it shows the whole matrix");
     t->desc.a = NULL;
     const sti_market_desc d = {.path = t->call->operands[0],
                                .sum = t->args->duplicates == 1,
@@ -82,7 +84,7 @@ static stint_status read_head(ranked *r)
         return st;
     t->desc.columns = t->columns;
     t->desc.stops = true;
-    return STINT_OK;
+    return r->rank == 0 ? sti_solve_watch(t) : STINT_OK;
 }
 
 static stint_status analyse(ranked *r)
@@ -201,7 +203,13 @@ static stint_status solve(ranked *r)
     stint_status st;
     STI_TRY(sti_comm_agree(r->comm, sti_solve_alloc(t)));
     const sti_comm_counts before = sti_comm_count(r->comm);
-    STI_TRY(run_solves(r));
+    if (r->rank == 0)
+        sti_solve_begin_bar(t);
+    st = run_solves(r);
+    if (r->rank == 0)
+        sti_progress_clear(&t->bar);
+    if (st != STINT_OK)
+        goto out;
     STI_TRY(count_messages(r, before));
     STI_TRY(find_slowest(r));
     STI_TRY(sti_rank_system_gather(r->system, t->columns, sti_solve_answer(t)));
@@ -216,14 +224,35 @@ out:
     return st;
 }
 
+static stint_status write_report(const ranked *r)
+{
+    const sti_solve_task *t = r->t;
+    const sti_operator op = sti_system_operator(&t->desc, &t->choice);
+    if (!t->args->report)
+        return STINT_OK;
+    return sti_rank_report_write(&(sti_rank_report){.name = t->call->operands[0],
+                                                    .comm = r->comm,
+                                                    .source = &r->source,
+                                                    .system = r->system,
+                                                    .upper = op.part == STI_PART_UPPER,
+                                                    .threads = t->desc.threads,
+                                                    .residual = &t->residual,
+                                                    .history = &t->history,
+                                                    .iterations = t->iterations,
+                                                    .solve_s = t->solve_s},
+                                 t->args->report);
+}
+
 static stint_status write_and_tell(ranked *r)
 {
     sti_solve_task *t = r->t;
-    stint_status st;
+    stint_status st = STINT_OK;
     char why[512] = "";
     (void)snprintf(why, sizeof why, "%s", stint_last_error());
     if (r->rank == 0 && t->solved == STINT_OK)
-        STI_TRY(sti_solve_write(t));
+        st = sti_solve_write(t);
+    STI_TRY(sti_comm_agree(r->comm, st));
+    STI_TRY(write_report(r));
     if (r->rank == 0)
         STI_TRY(sti_solve_tell(t));
     st = t->solved != STINT_OK ? sti_fail(t->solved, "%s", why) : STINT_OK;

@@ -1,6 +1,7 @@
 /* What stint solve says of a solve and of a plan. */
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 
 #include "base/fail.h"
 #include "base/file.h"
@@ -50,6 +51,34 @@ void sti_solve_find_error(sti_solve_task *t)
                 sti_fail(STINT_E_FAILED,
                          "row %" PRId64 " of the answer is beyond the largest %s",
                          k / t->columns + 1, t->desc.single ? "float" : "double");
+}
+
+/* ---- while it is solved ---- */
+
+static void on_iteration(void *user, int64_t iteration, double relative)
+{
+    sti_solve_task *t = user;
+    char note[96];
+    (void)snprintf(note, sizeof note, "iteration %lld, residual %.2e",
+                   (long long)iteration, relative);
+    sti_progress_update(&t->bar, iteration, note);
+    if (t->history.point && relative > 0)
+        sti_series_add(&t->history, &(sti_series_point){.x = (double)iteration,
+                                                        .value = {log10(relative)}});
+}
+
+stint_status sti_solve_watch(sti_solve_task *t)
+{
+    t->desc.progress = on_iteration;
+    t->desc.progress_user = t;
+    return t->args->report && !sti_series_init(&t->history) ? STINT_E_MEMORY : STINT_OK;
+}
+
+void sti_solve_begin_bar(sti_solve_task *t)
+{
+    sti_progress_begin(&t->bar, "solve", NULL,
+                       t->choice.method == STI_METHOD_TRSV ? 1 : t->args->iterations,
+                       t->call->common->quiet);
 }
 
 /* ---- what is told ---- */

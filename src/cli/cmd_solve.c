@@ -1,6 +1,5 @@
 /* stint solve: sparse systems from Matrix Market files. */
 #include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -117,18 +116,6 @@ static const sti_option solve_rows[] = {
 
 /* ---- solving ---- */
 
-static void on_iteration(void *user, int64_t iteration, double relative)
-{
-    sti_solve_task *t = user;
-    char note[96];
-    (void)snprintf(note, sizeof note, "iteration %lld, residual %.2e",
-                   (long long)iteration, relative);
-    sti_progress_update(&t->bar, iteration, note);
-    if (t->history.point && relative > 0)
-        sti_series_add(&t->history, &(sti_series_point){.x = (double)iteration,
-                                                        .value = {log10(relative)}});
-}
-
 static int compare(const void *a, const void *b)
 {
     const double x = *(const double *)a, y = *(const double *)b;
@@ -158,17 +145,12 @@ static void run_solves(sti_solve_task *t)
 static stint_status solve(sti_solve_task *t)
 {
     stint_status st;
-    t->desc.progress = on_iteration;
-    t->desc.progress_user = t;
     t->desc.stops = true;
     STI_TRY(sti_solve_alloc(t));
-    if (t->args->report && !sti_series_init(&t->history))
-        return STINT_E_MEMORY;
+    STI_TRY(sti_solve_watch(t));
     STI_TRY(sti_system_create(&t->desc, &t->system));
     sti_cli_catch_signals(); /* before that there is nothing to clear away */
-    sti_progress_begin(&t->bar, "solve", NULL,
-                       t->choice.method == STI_METHOD_TRSV ? 1 : t->args->iterations,
-                       t->call->common->quiet);
+    sti_solve_begin_bar(t);
     run_solves(t);
     sti_progress_clear(&t->bar);
     if (t->solved != STINT_OK && t->solved != STINT_E_FAILED)

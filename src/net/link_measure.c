@@ -286,7 +286,8 @@ stint_status sti_links_measure(sti_comm *comm, const sti_measure_desc *desc,
     stint_status st = links.models && buffer && samples ? STINT_OK : STINT_E_MEMORY;
     sti_comm_set_context(comm, "the measurement of links", 0);
     if (st == STINT_OK)
-        st = measure_codec(&links.encode_s, &links.decode_s);
+        st = desc->links_alone ? STINT_OK
+                               : measure_codec(&links.encode_s, &links.decode_s);
     st = sti_comm_agree(comm, st);
     if (st == STINT_OK)
         st = measure_pairs(comm, &d, buffer, max_bytes, samples, &links);

@@ -21,6 +21,7 @@ typedef struct sti_measure_desc {
     int64_t max_bytes; /* of a message, at least STI_LINK_LARGEST_LEAST, and less where
                           the time does not allow them; 0: 4 MiB */
     uint64_t seed;
+    bool links_alone; /* how fast gradients are coded is not measured */
 } sti_measure_desc;
 
 /* A message's bytes, which depend on their places and its number; and whether those

@@ -82,7 +82,13 @@ void sti_lanes_add(sti_text *out, const sti_lanes *lanes)
         sti_text_printf(out, "<text x=\"%d\" y=\"%d\" text-anchor=\"end\">", LEFT - 10,
                         lane * LANE + LANE / 2 + 4);
         sti_text_add_html(out, lanes->name);
-        sti_text_printf(out, " %d</text>\n", lane + 1);
+        if (lanes->group > 0)
+            sti_text_printf(out, " %d", lane / lanes->group);
+        if (lanes->group > 1)
+            sti_text_printf(out, ".%d", lane % lanes->group + 1);
+        if (lanes->group == 0)
+            sti_text_printf(out, " %d", lane + 1);
+        sti_text_add(out, "</text>\n");
         add_bars(out, lanes, lane, false, end);
         add_bars(out, lanes, lane, true, end);
     }

@@ -17,6 +17,8 @@ typedef struct sti_lanes {
     const sti_lanes_span *span;
     int64_t spans; /* beyond some thousands neighbours are joined */
     int lanes;
+    int group; /* lanes of a rank, which is numbered from 0, a lane within it from 1; */
+               /* 0: lanes are numbered from 1 */
 } sti_lanes;
 
 /* A figure with an inline SVG and a legend: work and waits. */

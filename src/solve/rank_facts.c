@@ -308,3 +308,39 @@ stint_status sti_rank_levels(sti_comm *comm, const sti_csr *block, const int64_t
     *levels_out = most + 1;
     return st;
 }
+
+stint_status sti_rank_find_levels(sti_comm *comm, const sti_entry_source *source,
+                                  sti_rank_facts *facts, bool upper,
+                                  int32_t **level_out, int64_t *levels_out)
+{
+    const int size = sti_comm_size(comm), rank = sti_comm_rank(comm);
+    int64_t *first = NULL;
+    int32_t *level = NULL;
+    sti_csr block = {0};
+    stint_status st = STINT_OK;
+    if (!upper && facts->level) {
+        *level_out = facts->level;
+        *levels_out = facts->levels;
+        facts->level = NULL;
+        return st;
+    }
+    first = sti_alloc_array(size + 1, sizeof *first, "ranks.blocks");
+    level = sti_alloc_array(facts->n, sizeof *level, "ranks.levels");
+    st = first && level ? STINT_OK : STINT_E_MEMORY;
+    if (st == STINT_OK) {
+        sti_rank_divide(facts, size, first);
+        st = sti_rank_load_block(source, facts, first, rank, &block);
+    }
+    STI_TRY(sti_comm_agree(comm, st));
+    st = sti_rank_levels(comm, &block, first, upper, level, levels_out);
+out:
+    sti_free(block.start);
+    sti_free(block.column);
+    sti_free(block.value);
+    sti_free(first);
+    if (st != STINT_OK)
+        sti_free(level);
+    else
+        *level_out = level;
+    return st;
+}

@@ -51,5 +51,11 @@ stint_status sti_rank_load_block(const sti_entry_source *source,
  * Collective. level [n]. */
 stint_status sti_rank_levels(sti_comm *comm, const sti_csr *block, const int64_t *first,
                              bool upper, int32_t *level, int64_t *levels_out);
+/* The same with what the facts have, or else with blocks that are read for it, two
+ * passes at most. *level_out: the caller's; those of the facts are taken. Collective.
+ */
+stint_status sti_rank_find_levels(sti_comm *comm, const sti_entry_source *source,
+                                  sti_rank_facts *facts, bool upper,
+                                  int32_t **level_out, int64_t *levels_out);
 
 #endif

@@ -203,7 +203,7 @@ static stint_status make_block(sti_rank_krylov *k)
 static stint_status make_vectors(sti_rank_krylov *k)
 {
     const int64_t count = k->n * k->columns;
-    if (k->columns == 1)
+    if (k->columns == 1 && !k->d.order)
         return STINT_OK;
     k->b = sti_alloc_array(count, sizeof *k->b, "solve.sides");
     k->x = sti_alloc_array(count, sizeof *k->x, "solve.sides");
@@ -313,6 +313,11 @@ const sti_rank_krylov_info *sti_rank_krylov_info_of(const sti_rank_krylov *krylo
     return &krylov->info;
 }
 
+sti_rank_trsv *sti_rank_krylov_plan(const sti_rank_krylov *krylov)
+{
+    return krylov->forward;
+}
+
 const sti_csr *sti_rank_krylov_rows(const sti_rank_krylov *krylov, int64_t *first_out)
 {
     *first_out = krylov->first[krylov->rank];
@@ -333,6 +338,7 @@ stint_status sti_rank_krylov_solve(sti_rank_krylov *krylov, int64_t columns,
                           .info = k->d.info,
                           .team = &k->team,
                           .n = k->n,
+                          .order = k->d.order,
                           .b = k->b,
                           .x = k->x,
                           .product = product,

@@ -14,6 +14,7 @@ typedef struct sti_rank_krylov_desc {
     sti_comm *comm;
     const sti_entry_source *source;
     sti_rank_facts *facts; /* borrowed; its levels are taken */
+    const int32_t *order; /* [n] old numbers of the rows that the source has; or NULL */
     const sti_system_desc *d;
     const sti_system_info *info; /* of the choice */
     bool share;
@@ -36,9 +37,11 @@ stint_status sti_rank_krylov_create(const sti_rank_krylov_desc *desc,
 void sti_rank_krylov_destroy(sti_rank_krylov *krylov); /* NULL is fine */
 const sti_rank_krylov_info *sti_rank_krylov_info_of(const sti_rank_krylov *krylov);
 
-/* b and x [n, columns], the same on all ranks. */
+/* b and x [n, columns], as rows lie without an order, the same on all ranks. */
 stint_status sti_rank_krylov_solve(sti_rank_krylov *krylov, int64_t columns,
                                    const double *b, double *x, int64_t *iterations_out);
+/* The plan of the forward solve; NULL: there is none. */
+sti_rank_trsv *sti_rank_krylov_plan(const sti_rank_krylov *krylov);
 /* This rank's rows, which begin at *first_out. */
 const sti_csr *sti_rank_krylov_rows(const sti_rank_krylov *krylov, int64_t *first_out);
 /* y [n] has this rank's rows: all of it on every rank. */

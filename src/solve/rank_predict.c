@@ -12,8 +12,9 @@
 #include "solve/rank_trsv_priv.h"
 #include "solve/trsv_cost.h"
 
-#define LINKS_S 0.2 /* to measure links with */
+#define LINKS_S 0.2 /* to measure links with, by messages up to that many bytes */
 
+enum { LINKS_MOST = 1 << 18 };
 enum { RING = 4 }; /* levels that a task at work may still be waited for */
 
 typedef struct simulation {
@@ -211,7 +212,10 @@ static stint_status measure(const sti_rank_trsv *p, sti_arena *arena,
     if (!far || p->size == 1)
         return STINT_OK;
     const stint_status st = sti_links_measure(
-        p->d.comm, &(sti_measure_desc){.seconds = LINKS_S}, arena, &links);
+        p->d.comm,
+        &(sti_measure_desc){
+            .seconds = LINKS_S, .max_bytes = LINKS_MOST, .links_alone = true},
+        arena, &links);
     for (int k = 0; st == STINT_OK && k < links.count; k++)
         if (!*link_out || sti_link_seconds(&links.models[k], 8192) >
                               sti_link_seconds(*link_out, 8192))

@@ -3,6 +3,7 @@
 #include <float.h>
 #include <inttypes.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -10,6 +11,7 @@
 #include "base/memory.h"
 #include "solve/rank_facts.h"
 #include "solve/rank_krylov.h"
+#include "solve/rank_order.h"
 #include "solve/system_krylov.h"
 
 struct sti_rank_system {
@@ -19,6 +21,9 @@ struct sti_rank_system {
     sti_part part; /* of the transposed matrix, if it is */
     sti_rank_trsv *trsv;
     sti_rank_krylov *krylov;
+    sti_rank_order order; /* of the rows that iterations have, or none */
+    double *scratch;      /* [n] likewise */
+    char name[256];
 };
 
 static const char *name_of(const sti_rank_system *s)
@@ -80,44 +85,6 @@ static stint_status load_rows(void *user, const int32_t *local, const int32_t *n
                          &(sti_rank_pick){local, names, own, s->part}, rows_out);
 }
 
-/* From the first look, or else from blocks of rows. */
-static stint_status find_levels(sti_rank_system *s, int32_t **level_out,
-                                int64_t *levels_out)
-{
-    sti_comm *comm = s->d.comm;
-    const int size = sti_comm_size(comm), rank = sti_comm_rank(comm);
-    int64_t *first = NULL;
-    int32_t *level = NULL;
-    sti_csr block = {0};
-    stint_status st = STINT_OK;
-    if (s->part == STI_PART_LOWER && s->facts.level) {
-        *level_out = s->facts.level;
-        *levels_out = s->facts.levels;
-        s->facts.level = NULL;
-        return st;
-    }
-    first = sti_alloc_array(size + 1, sizeof *first, "ranks.blocks");
-    level = sti_alloc_array(s->facts.n, sizeof *level, "ranks.levels");
-    st = first && level ? STINT_OK : STINT_E_MEMORY;
-    if (st == STINT_OK) {
-        sti_rank_divide(&s->facts, size, first);
-        st = sti_rank_load_block(s->d.source, &s->facts, first, rank, &block);
-    }
-    STI_TRY(sti_comm_agree(comm, st));
-    st = sti_rank_levels(comm, &block, first, s->part == STI_PART_UPPER, level,
-                         levels_out);
-out:
-    sti_free(block.start);
-    sti_free(block.column);
-    sti_free(block.value);
-    sti_free(first);
-    if (st != STINT_OK)
-        sti_free(level);
-    else
-        *level_out = level;
-    return st;
-}
-
 static stint_status make_trsv(sti_rank_system *s)
 {
     const sti_system_desc *d = &s->d.d;
@@ -126,7 +93,8 @@ static stint_status make_trsv(sti_rank_system *s)
     const sti_stretch_reach up = {s->facts.upper_first, s->facts.upper_last};
     int32_t *level = NULL;
     int64_t levels = 0;
-    stint_status st = find_levels(s, &level, &levels);
+    stint_status st =
+        sti_rank_find_levels(s->d.comm, s->d.source, &s->facts, upper, &level, &levels);
     if (st != STINT_OK)
         return st;
     st = sti_rank_trsv_create(
@@ -172,9 +140,6 @@ static void tell_trsv(sti_rank_system *s)
 
 static stint_status check_asked(const sti_rank_system *s)
 {
-    if (s->d.d.rcm)
-        return sti_fail(STINT_E_UNSUPPORTED,
-                        "--order rcm is of one process: it looks at the whole matrix");
     if (s->d.d.strategy != STI_TRSV_AUTO && s->d.d.strategy != STI_TRSV_POOL)
         return sti_fail(STINT_E_UNSUPPORTED,
                         "--strategy %s is of one process; ranks share a pool",
@@ -212,6 +177,45 @@ static void tell_krylov(sti_rank_system *s)
     s->info.shares = from->shares;
 }
 
+/* From here on entries, and what is known of rows, are in the order. */
+static stint_status make_order(sti_rank_system *s)
+{
+    const sti_matrix_kind kind = s->facts.kind;
+    stint_status st;
+    STI_TRY(sti_rank_order_init(s->d.comm, s->d.source, &s->facts, &s->order));
+    sti_rank_facts_fini(&s->facts);
+    s->d.source = &s->order.source;
+    st = sti_rank_look(s->d.source, false, name_of(s), &s->facts);
+    s->facts.kind = kind; /* a triangle is none in another order */
+    s->scratch =
+        sti_alloc_array(s->order.source.rows, sizeof *s->scratch, "ranks.order");
+    if (st == STINT_OK && !s->scratch)
+        st = STINT_E_MEMORY;
+    STI_TRY(sti_comm_agree(s->d.comm, st));
+    sti_system_name_order(name_of(s), s->name, sizeof s->name);
+    s->d.d.name = s->name;
+out:
+    return st;
+}
+
+static stint_status make_krylov(sti_rank_system *s)
+{
+    stint_status st;
+    if (s->d.d.rcm)
+        STI_TRY(make_order(s));
+    STI_TRY(sti_rank_krylov_create(&(sti_rank_krylov_desc){.comm = s->d.comm,
+                                                           .source = s->d.source,
+                                                           .facts = &s->facts,
+                                                           .order = s->order.order,
+                                                           .d = &s->d.d,
+                                                           .info = &s->info.system,
+                                                           .share = s->d.share},
+                                   &s->krylov));
+    tell_krylov(s);
+out:
+    return st;
+}
+
 stint_status sti_rank_system_prepare(sti_rank_system *system)
 {
     sti_rank_system *s = system;
@@ -221,14 +225,7 @@ stint_status sti_rank_system_prepare(sti_rank_system *system)
         STI_TRY(make_trsv(s));
         tell_trsv(s);
     } else {
-        STI_TRY(sti_rank_krylov_create(&(sti_rank_krylov_desc){.comm = s->d.comm,
-                                                               .source = s->d.source,
-                                                               .facts = &s->facts,
-                                                               .d = &s->d.d,
-                                                               .info = &s->info.system,
-                                                               .share = s->d.share},
-                                       &s->krylov));
-        tell_krylov(s);
+        STI_TRY(make_krylov(s));
     }
     s->info.system.analysis_s = sti_seconds_since(begun) - s->info.system.factor_s;
 out:
@@ -280,6 +277,10 @@ void sti_rank_system_account(const sti_rank_system *system, sti_account *account
         sti_account_add(account, "krylov", sti_method_names[s->info.system.method],
                         sti_system_krylov_bytes(&s->d.d, &s->info.system, s->facts.n) +
                             2 * n * sizeof(double));
+        if (s->d.d.rcm)
+            sti_account_add(account, "order", "reverse Cuthill-McKee",
+                            sti_rank_order_bytes(s->d.comm, &s->facts) +
+                                n * sizeof(double));
         if (precond != STI_PRECOND_NONE && precond != STI_PRECOND_JACOBI)
             plans = plan_bytes(s, STI_PART_LOWER, true) +
                     plan_bytes(s, STI_PART_UPPER, false);
@@ -315,6 +316,8 @@ void sti_rank_system_destroy(sti_rank_system *system)
     sti_rank_trsv_destroy(system->trsv);
     sti_rank_krylov_destroy(system->krylov);
     sti_rank_facts_fini(&system->facts);
+    sti_rank_order_fini(&system->order);
+    sti_free(system->scratch);
     sti_free(system);
 }
 
@@ -353,6 +356,69 @@ static void each_entry(const sti_rank_system *s, entry_fn *fn, void *user)
     }
 }
 
+static stint_status whole_vector(sti_rank_system *s, double *vector)
+{
+    return s->trsv ? sti_rank_trsv_gather(s->trsv, sizeof *vector, vector)
+                   : sti_rank_krylov_spread(s->krylov, vector);
+}
+
+typedef struct placed {
+    int32_t column;
+    double value;
+} placed;
+
+static int compare_columns(const void *a, const void *b)
+{
+    const int32_t x = ((const placed *)a)->column, y = ((const placed *)b)->column;
+    return (x > y) - (x < y);
+}
+
+/* The same of rows that have an order: rows are numbered by it, columns as in the file,
+ * whose order of entries sums have. */
+static stint_status each_ordered(const sti_rank_system *s, entry_fn *fn, void *user)
+{
+    int64_t first, longest = 0;
+    const sti_csr *a = sti_rank_krylov_rows(s->krylov, &first);
+    for (int64_t k = 0; k < a->rows; k++)
+        longest = a->start[k + 1] - a->start[k] > longest
+                      ? a->start[k + 1] - a->start[k]
+                      : longest;
+    placed *row = sti_alloc_array(longest, sizeof *row, "ranks.row");
+    if (!row)
+        return STINT_E_MEMORY;
+    for (int64_t k = 0; k < a->rows; k++) {
+        const int64_t from = a->start[k], count = a->start[k + 1] - from;
+        for (int64_t e = 0; e < count; e++)
+            row[e] = (placed){s->order.order[a->column[from + e]], a->value[from + e]};
+        qsort(row, (size_t)count, sizeof *row, compare_columns);
+        for (int64_t e = 0; e < count; e++)
+            fn(user, first + k, row[e].column, row[e].value);
+    }
+    sti_free(row);
+    return STINT_OK;
+}
+
+/* Entries of this rank's rows told, and the vectors of which fn makes those rows made
+ * whole on all ranks, as rows lie. */
+static stint_status sum_rows(sti_rank_system *s, entry_fn *fn, void *user,
+                             double *const *vector, int vectors)
+{
+    const bool ordered = s->order.order != NULL;
+    stint_status st = STINT_OK;
+    if (ordered)
+        st = each_ordered(s, fn, user);
+    else
+        each_entry(s, fn, user);
+    STI_TRY(sti_comm_agree(s->d.comm, st));
+    for (int v = 0; v < vectors; v++) {
+        STI_TRY(whole_vector(s, vector[v]));
+        if (ordered)
+            sti_rank_order_back(&s->order, s->facts.n, vector[v], s->scratch);
+    }
+out:
+    return st;
+}
+
 static void add_entry(void *user, int64_t row, int64_t column, double value)
 {
     double *b = user;
@@ -374,17 +440,10 @@ static void judge_entry(void *user, int64_t row, int64_t column, double value)
     s->size[row] += fabs(value * x);
 }
 
-static stint_status whole_vector(sti_rank_system *s, double *vector)
-{
-    return s->trsv ? sti_rank_trsv_gather(s->trsv, sizeof *vector, vector)
-                   : sti_rank_krylov_spread(s->krylov, vector);
-}
-
 stint_status sti_rank_system_ones(sti_rank_system *system, double *b)
 {
     memset(b, 0, sizeof *b * (size_t)system->facts.n);
-    each_entry(system, add_entry, b);
-    return whole_vector(system, b);
+    return sum_rows(system, add_entry, b, &b, 1);
 }
 
 stint_status sti_rank_system_judge(sti_rank_system *system, int64_t columns,
@@ -392,6 +451,7 @@ stint_status sti_rank_system_judge(sti_rank_system *system, int64_t columns,
                                    sti_residual *residual_out)
 {
     const int64_t n = system->facts.n;
+    const int32_t *order = system->order.order;
     judging s = {.columns = columns, .x = x};
     s.r = sti_alloc_array(n, sizeof *s.r, "ranks.residual");
     s.size = sti_alloc_array(n, sizeof *s.size, "ranks.residual");
@@ -400,13 +460,10 @@ stint_status sti_rank_system_judge(sti_rank_system *system, int64_t columns,
         sti_comm_agree(system->d.comm, s.r && s.size ? STINT_OK : STINT_E_MEMORY);
     for (; st == STINT_OK && s.column < columns; s.column++) {
         for (int64_t i = 0; i < n; i++) {
-            s.r[i] = b[i * columns + s.column];
+            s.r[i] = b[(order ? order[i] : i) * columns + s.column];
             s.size[i] = fabs(s.r[i]);
         }
-        each_entry(system, judge_entry, &s);
-        st = whole_vector(system, s.r);
-        if (st == STINT_OK)
-            st = whole_vector(system, s.size);
+        st = sum_rows(system, judge_entry, &s, (double *[]){s.r, s.size}, 2);
         if (st == STINT_OK)
             sti_residual_add(n, s.r, s.size, columns, b + s.column, residual_out);
     }
@@ -424,6 +481,24 @@ stint_status sti_rank_system_solve(sti_rank_system *system, int64_t columns,
         return sti_rank_krylov_solve(system->krylov, columns, b, x, iterations_out);
     *iterations_out = 1;
     return sti_rank_trsv_solve(system->trsv, columns, b, x, false);
+}
+
+int64_t sti_rank_system_tasks(const sti_rank_system *system)
+{
+    sti_rank_trsv *plan =
+        system->trsv ? system->trsv : sti_rank_krylov_plan(system->krylov);
+    return plan ? sti_rank_trsv_info_of(plan)->tasks : 0;
+}
+
+stint_status sti_rank_system_watch(sti_rank_system *system, sti_trsv_span *spans_out)
+{
+    return sti_rank_trsv_watch(
+        system->trsv ? system->trsv : sti_rank_krylov_plan(system->krylov), spans_out);
+}
+
+const int32_t *sti_rank_system_order(const sti_rank_system *system)
+{
+    return system->order.order;
 }
 
 stint_status sti_rank_system_gather(const sti_rank_system *system, int64_t columns,

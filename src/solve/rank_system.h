@@ -29,7 +29,7 @@ typedef struct sti_rank_system_info {
 typedef struct sti_rank_system sti_rank_system;
 
 /* Look at the matrix and choose; then make plans and factors. Collective, as everything
- * below. STINT_E_UNSUPPORTED: an order; else as sti_system_create. */
+ * below. STINT_E_UNSUPPORTED: a strategy; else as sti_system_create. */
 stint_status sti_rank_system_create(const sti_rank_system_desc *desc,
                                     sti_rank_system **system_out);
 stint_status sti_rank_system_prepare(sti_rank_system *system);
@@ -46,6 +46,12 @@ stint_status sti_rank_system_solve(sti_rank_system *system, int64_t columns,
                                    const void *b, void *x, int64_t *iterations_out);
 stint_status sti_rank_system_gather(const sti_rank_system *system, int64_t columns,
                                     void *x);
+/* Tasks of a triangular solve, 0: there is none; one of them watched, if there is one,
+ * as by sti_rank_trsv_watch. */
+int64_t sti_rank_system_tasks(const sti_rank_system *system);
+stint_status sti_rank_system_watch(sti_rank_system *system, sti_trsv_span *spans_out);
+/* The order of rows that iterations have, [n] old numbers; NULL: as they are. */
+const int32_t *sti_rank_system_order(const sti_rank_system *system);
 /* How good x is, computed anew, doubles. */
 stint_status sti_rank_system_judge(sti_rank_system *system, int64_t columns,
                                    const double *b, const double *x,

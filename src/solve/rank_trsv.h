@@ -68,6 +68,11 @@ const sti_rank_trsv_info *sti_rank_trsv_info_of(const sti_rank_trsv *plan);
 stint_status sti_rank_trsv_solve(sti_rank_trsv *plan, int64_t columns, const void *b,
                                  void *x, bool spread);
 
+/* One solve of a side of zeros, watched: spans_out [tasks] of all ranks on rank 0, in
+ * the order of tasks, times from when all begin, by each rank's own clock. Task t is of
+ * rank t mod P. Collective. STINT_E_MEMORY; STINT_E_PEER. */
+stint_status sti_rank_trsv_watch(sti_rank_trsv *plan, sti_trsv_span *spans_out);
+
 /* Where what a walk makes of rows lies: of a rank's rows [first, end), counted among
  * its own; that of other ranks is a mirror where they share no memory. */
 typedef struct sti_rank_span {

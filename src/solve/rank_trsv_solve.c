@@ -26,6 +26,8 @@ typedef struct solving {
     void *row_arg;
     sti_rank_span_fn *span;
     const void *span_user;
+    sti_trsv_span *spans; /* [own tasks] or NULL: nobody watches */
+    int64_t begun_ns;
 } solving;
 
 /* ---- waiting ---- */
@@ -154,25 +156,47 @@ static void send_task(const solving *s, int64_t own_task)
     pthread_mutex_unlock(&p->net);
 }
 
+/* false: a rank is lost. */
+static bool wait_for_step(const solving *s, const sti_trsv_step *step)
+{
+    sti_rank_trsv *p = s->p;
+    for (int32_t w = step->wait_first; w < step->wait_end; w++) {
+        const sti_trsv_wait *wait = &p->waits[w];
+        if (!wait_for(p, p->progress[wait->task], s->base + wait->rows,
+                      sti_rank_of_task(p, wait->task), s->base))
+            return false;
+    }
+    return true;
+}
+
+static bool watch_wait(const solving *s, const sti_trsv_step *step, sti_trsv_span *span)
+{
+    const int64_t before = sti_clock_ns();
+    const bool there = wait_for_step(s, step);
+    span->wait_s += sti_seconds_since(before);
+    return there;
+}
+
 static void task_piece(void *arg, int64_t own_task, int worker)
 {
     const solving *s = arg;
     sti_rank_trsv *p = s->p;
     const int64_t task = p->rank + own_task * p->size;
     const int32_t first = p->task_slot[task];
-    (void)worker;
+    sti_trsv_span *span = s->spans ? &s->spans[own_task] : NULL;
+    if (span)
+        *span = (sti_trsv_span){worker, sti_seconds_since(s->begun_ns), 0, 0};
     for (int32_t k = p->task_step[own_task]; k < p->task_step[own_task + 1]; k++) {
         const sti_trsv_step *step = &p->steps[k];
-        for (int32_t w = step->wait_first; w < step->wait_end; w++) {
-            const sti_trsv_wait *wait = &p->waits[w];
-            if (!wait_for(p, p->progress[wait->task], s->base + wait->rows,
-                          sti_rank_of_task(p, wait->task), s->base))
-                return;
-        }
+        const bool waits = step->wait_first < step->wait_end;
+        if (waits && !(span ? watch_wait(s, step, span) : wait_for_step(s, step)))
+            return;
         run_step(s, step);
         tell(p->progress[task], s->base + step->end - first);
     }
     send_task(s, own_task);
+    if (span)
+        span->to_s = sti_seconds_since(s->begun_ns);
 }
 
 /* ---- before and after ---- */
@@ -314,7 +338,7 @@ static void pack_b(const sti_rank_trsv *p, const char *b, int64_t columns,
 }
 
 static stint_status solve_columns(sti_rank_trsv *p, int64_t columns, const void *b,
-                                  void *x, bool spread)
+                                  void *x, bool spread, sti_trsv_span *spans)
 {
     const int64_t block = sti_rank_ld(p);
     const size_t real = sti_trsv_real_bytes(&p->real);
@@ -327,7 +351,9 @@ static stint_status solve_columns(sti_rank_trsv *p, int64_t columns, const void 
                      .kernels = sti_trsv_kernels(&p->real),
                      .b = p->b,
                      .x = sti_rank_x(p, p->rank),
-                     .ld = block};
+                     .ld = block,
+                     .spans = spans,
+                     .begun_ns = sti_clock_ns()};
         st = run_block(&s);
         if (st == STINT_OK)
             st = take_x(&s, spread, columns, width, (char *)x + at);
@@ -336,23 +362,55 @@ static stint_status solve_columns(sti_rank_trsv *p, int64_t columns, const void 
     return st;
 }
 
-stint_status sti_rank_trsv_solve(sti_rank_trsv *plan, int64_t columns, const void *b,
-                                 void *x, bool spread)
+static stint_status solve(sti_rank_trsv *p, int64_t columns, const void *b, void *x,
+                          bool spread, sti_trsv_span *spans)
 {
-    sti_rank_trsv *p = plan;
     stint_status st;
     sti_comm_set_context(p->d.comm, "a triangular solve", 0);
     if (p->d.columns > 1) {
-        st = solve_columns(p, columns, b, x, spread);
+        st = solve_columns(p, columns, b, x, spread, spans);
     } else {
-        solving s = {
-            .p = p, .kernels = sti_trsv_kernels(&p->real), .b = b, .x = x, .ld = 1};
+        solving s = {.p = p,
+                     .kernels = sti_trsv_kernels(&p->real),
+                     .b = b,
+                     .x = x,
+                     .ld = 1,
+                     .spans = spans,
+                     .begun_ns = sti_clock_ns()};
         st = run_block(&s);
         if (st == STINT_OK)
             st = take_x(&s, spread, 1, 1, x);
         finish(p);
     }
     return conclude(p, st);
+}
+
+stint_status sti_rank_trsv_solve(sti_rank_trsv *plan, int64_t columns, const void *b,
+                                 void *x, bool spread)
+{
+    return solve(plan, columns, b, x, spread, NULL);
+}
+
+stint_status sti_rank_trsv_watch(sti_rank_trsv *plan, sti_trsv_span *spans_out)
+{
+    sti_rank_trsv *p = plan;
+    const int64_t tasks = p->order.tasks, most = (tasks + p->size - 1) / p->size;
+    const size_t bytes = sizeof(sti_trsv_span) * (size_t)most;
+    sti_trsv_span *own = sti_alloc(bytes, "ranks.spans");
+    sti_trsv_span *all = sti_alloc_array(p->size, bytes, "ranks.spans");
+    void *x = sti_alloc_array(p->d.n, sti_trsv_real_bytes(&p->real), "ranks.watched");
+    stint_status st;
+    STI_TRY(sti_comm_agree(p->d.comm, own && all && x ? STINT_OK : STINT_E_MEMORY));
+    STI_TRY(sti_comm_barrier(p->d.comm));
+    STI_TRY(solve(p, 1, x, x, false, own)); /* zeros take the time of any side */
+    STI_TRY(sti_comm_gather(p->d.comm, 0, own, bytes, all));
+    for (int64_t t = 0; p->rank == 0 && t < tasks; t++)
+        spans_out[t] = all[t % p->size * most + t / p->size];
+out:
+    sti_free(own);
+    sti_free(all);
+    sti_free(x);
+    return st;
 }
 
 stint_status sti_rank_trsv_walk(sti_rank_trsv *plan, sti_trsv_row_fn *fn, void *arg,

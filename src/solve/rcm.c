@@ -6,55 +6,90 @@
 #include "base/memory.h"
 
 /* Neighbours of each vertex, both ways, perhaps twice. */
-typedef struct graph {
+struct sti_rcm {
     int64_t n;
+    bool symmetric;
     int64_t *start; /* [n + 2] */
     int32_t *next;
     int32_t *degree;
     int32_t *seen;  /* [n] the last search that came by */
     int32_t *found; /* [n] of a search, in its order */
     int32_t searches;
-} graph;
+};
+typedef sti_rcm graph;
 
-static stint_status make_graph(const sti_csr *a, graph *g)
+/* ---- the graph ---- */
+
+size_t sti_rcm_bytes(int64_t n, int64_t entries, bool symmetric)
 {
-    const int64_t n = a->rows, entries = a->start[n];
-    *g = (graph){.n = n};
+    const size_t rows = (size_t)n, all = (size_t)entries;
+    return sizeof(graph) + (rows + 2) * 8 + all * (symmetric ? 4 : 8) + rows * 21;
+}
+
+stint_status sti_rcm_begin(int64_t n, bool symmetric, sti_rcm **graph_out)
+{
+    graph *g = sti_alloc(sizeof *g, "rcm.graph");
+    if (!g)
+        return STINT_E_MEMORY;
+    *g = (graph){.n = n, .symmetric = symmetric};
     g->start = sti_alloc_array(n + 2, sizeof *g->start, "rcm.starts");
-    g->next = sti_alloc_array(2 * entries, sizeof *g->next, "rcm.neighbours");
     g->degree = sti_alloc_array(n, sizeof *g->degree, "rcm.degrees");
     g->seen = sti_alloc_array(n, sizeof *g->seen, "rcm.seen");
     g->found = sti_alloc_array(n, sizeof *g->found, "rcm.found");
-    if (!g->start || !g->next || !g->degree || !g->seen || !g->found)
-        return STINT_E_MEMORY;
-    int64_t *at = g->start + 1;
-    for (int64_t i = 0; i < n; i++)
-        for (int64_t e = a->start[i]; e < a->start[i + 1]; e++)
-            if (a->column[e] != i) {
-                at[i + 1]++;
-                at[a->column[e] + 1]++;
-            }
-    for (int64_t i = 0; i < n; i++) {
-        g->degree[i] = (int32_t)at[i + 1];
-        at[i + 1] += at[i];
-    }
-    for (int64_t i = 0; i < n; i++)
-        for (int64_t e = a->start[i]; e < a->start[i + 1]; e++)
-            if (a->column[e] != i) {
-                g->next[at[i]++] = a->column[e];
-                g->next[at[a->column[e]]++] = (int32_t)i;
-            }
-    return STINT_OK;
+    *graph_out = g;
+    if (g->start && g->degree && g->seen && g->found)
+        return STINT_OK;
+    sti_rcm_end(g);
+    *graph_out = NULL;
+    return STINT_E_MEMORY;
 }
 
-static void graph_fini(graph *g)
+void sti_rcm_end(sti_rcm *g)
 {
+    if (!g)
+        return;
     sti_free(g->start);
     sti_free(g->next);
     sti_free(g->degree);
     sti_free(g->seen);
     sti_free(g->found);
+    sti_free(g);
 }
+
+void sti_rcm_count(sti_rcm *g, int64_t row, const int32_t *columns, int64_t count)
+{
+    int64_t *at = g->start + 1;
+    for (int64_t k = 0; k < count; k++)
+        if (columns[k] != row) {
+            at[row + 1]++;
+            if (!g->symmetric)
+                at[columns[k] + 1]++;
+        }
+}
+
+stint_status sti_rcm_counted(sti_rcm *g)
+{
+    int64_t *at = g->start + 1;
+    for (int64_t i = 0; i < g->n; i++) {
+        g->degree[i] = (int32_t)at[i + 1];
+        at[i + 1] += at[i];
+    }
+    g->next = sti_alloc_array(at[g->n], sizeof *g->next, "rcm.neighbours");
+    return g->next ? STINT_OK : STINT_E_MEMORY;
+}
+
+void sti_rcm_add(sti_rcm *g, int64_t row, const int32_t *columns, int64_t count)
+{
+    int64_t *at = g->start + 1;
+    for (int64_t k = 0; k < count; k++)
+        if (columns[k] != row) {
+            g->next[at[row]++] = columns[k];
+            if (!g->symmetric)
+                g->next[at[columns[k]]++] = (int32_t)row;
+        }
+}
+
+/* ---- searches ---- */
 
 static int compare_keys(const void *a, const void *b)
 {
@@ -115,29 +150,41 @@ static int32_t far_vertex(graph *g, int32_t from)
     return from;
 }
 
-stint_status sti_rcm_order(const sti_csr *a, int32_t *order_out)
+stint_status sti_rcm_find(sti_rcm *g, int32_t *order_out)
 {
-    const int64_t n = a->rows;
-    graph g;
+    const int64_t n = g->n;
     int64_t *keys = sti_alloc_array(n, sizeof *keys, "rcm.keys");
     uint8_t *done = sti_alloc_array(n, sizeof *done, "rcm.done");
-    stint_status st = make_graph(a, &g);
-    if (!keys || !done)
-        st = STINT_E_MEMORY;
+    const stint_status st = keys && done ? STINT_OK : STINT_E_MEMORY;
     int64_t count = 0, last, levels;
     for (int64_t i = 0; st == STINT_OK && i < n; i++) {
         if (done[i])
             continue;
-        const int32_t from = far_vertex(&g, (int32_t)i);
-        const int64_t found = search(&g, from, keys, &last, &levels);
+        const int32_t from = far_vertex(g, (int32_t)i);
+        const int64_t found = search(g, from, keys, &last, &levels);
         for (int64_t k = 0; k < found; k++) {
-            done[g.found[k]] = 1;
-            order_out[n - 1 - count++] = g.found[k];
+            done[g->found[k]] = 1;
+            order_out[n - 1 - count++] = g->found[k];
         }
     }
-    graph_fini(&g);
     sti_free(keys);
     sti_free(done);
+    return st;
+}
+
+stint_status sti_rcm_order(const sti_csr *a, int32_t *order_out)
+{
+    sti_rcm *g = NULL;
+    stint_status st = sti_rcm_begin(a->rows, false, &g);
+    for (int64_t i = 0; st == STINT_OK && i < a->rows; i++)
+        sti_rcm_count(g, i, a->column + a->start[i], a->start[i + 1] - a->start[i]);
+    if (st == STINT_OK)
+        st = sti_rcm_counted(g);
+    for (int64_t i = 0; st == STINT_OK && i < a->rows; i++)
+        sti_rcm_add(g, i, a->column + a->start[i], a->start[i + 1] - a->start[i]);
+    if (st == STINT_OK)
+        st = sti_rcm_find(g, order_out);
+    sti_rcm_end(g);
     return st;
 }
 

@@ -2,6 +2,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -23,6 +24,7 @@ struct sti_system {
     const sti_csr *a; /* that iterations multiply by */
     sti_preconditioner precond;
     double *b, *x; /* [columns, n] in the order */
+    char name[256];
 };
 
 /* ---- the choice ---- */
@@ -244,12 +246,22 @@ static stint_status make_order(sti_system *s)
     return st;
 }
 
+void sti_system_name_order(const char *name, char *text_out, size_t text_bytes)
+{
+    (void)snprintf(text_out, text_bytes, "%.200s, rows as --order rcm numbers them",
+                   name);
+}
+
 /* Plans are for as many solves as iterations may be, unless room is short. */
 static stint_status make_precond(sti_system *s)
 {
     sti_trsv_desc t = trsv_desc(&s->d, &s->info);
     t.upper = t.transpose = t.unit = t.part = false;
     t.a = NULL;
+    if (s->order) {
+        sti_system_name_order(name_of(&s->d), s->name, sizeof s->name);
+        t.name = s->name;
+    }
     t.solves = 30 * (s->d.solves > 0 ? s->d.solves : 1);
     const size_t others = krylov_bytes(&s->d, &s->info);
     if (t.room_bytes > 0)

@@ -113,6 +113,8 @@ stint_status sti_system_judge(const sti_system *system, int64_t columns, const v
 bool sti_system_watch(sti_system *system, sti_trsv_span *spans);
 /* The order of rows that iterations have, [n] old numbers; NULL: as they are. */
 const int32_t *sti_system_order(const sti_system *system);
+/* The name of a matrix in that order, for messages that tell a row. */
+void sti_system_name_order(const char *name, char *text_out, size_t text_bytes);
 /* The matrix that is solved with. */
 sti_operator sti_system_operator(const sti_system_desc *desc,
                                  const sti_system_info *info);

@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/fail.h"
 #include "base/memory.h"
+#include "base/pages.h"
 #include "solve/trsv_choose.h"
 #include "solve/trsv_walk.h"
 
@@ -15,7 +16,7 @@ static stint_status alloc_vectors(sti_trsv *plan)
     const size_t real = sti_trsv_real_bytes(&plan->d);
     const size_t many = plan->d.columns > 1 ? (size_t)block * real : real;
     if (plan->steps || plan->panels) {
-        plan->own = sti_alloc_array(n, many, "trsv.own");
+        plan->own = sti_pages_array(n, many, "trsv.own");
         if (!plan->own)
             return STINT_E_MEMORY;
     }
@@ -65,22 +66,6 @@ static stint_status check_shape(const sti_trsv_desc *d)
 
 /* ---- a trial ---- */
 
-enum { TRIAL_SOLVES = 50, TRIAL_RUNS = 3 };
-
-/* Seconds of a solve of zeros, the middle one of three. */
-static double time_solve(sti_trsv *plan, void *x)
-{
-    double seconds[TRIAL_RUNS];
-    for (int run = 0; run < TRIAL_RUNS; run++) {
-        const int64_t start = sti_clock_ns();
-        sti_trsv_solve(plan, 1, x, x);
-        seconds[run] = sti_seconds_since(start);
-    }
-    const double least = fmin(fmin(seconds[0], seconds[1]), seconds[2]);
-    const double most = fmax(fmax(seconds[0], seconds[1]), seconds[2]);
-    return seconds[0] + seconds[1] + seconds[2] - least - most;
-}
-
 /* The plan as rows lie, which takes what it has made back. */
 static void fall_back(sti_trsv_choice *c)
 {
@@ -94,7 +79,7 @@ static void fall_back(sti_trsv_choice *c)
 
 /* Threads that lose to what one of them is told to take hinder each other, or have no
  * CPU of their own: the order of one thread in their place, if it is better. */
-static stint_status try_one_thread(sti_trsv_choice *c, void *x)
+static stint_status try_one_thread(sti_trsv_choice *c)
 {
     sti_trsv *plan = c->plan;
     const double before = c->best_s;
@@ -102,44 +87,27 @@ static stint_status try_one_thread(sti_trsv_choice *c, void *x)
         return STINT_OK;
     const stint_status st = sti_trsv_choose_level(c);
     plan->info.threads = 1;
-    c->best_s = st == STINT_OK ? time_solve(plan, x) : before;
+    c->best_s = st == STINT_OK ? sti_trsv_time(plan, c->trial, c->level_s) : before;
     return st;
 }
 
-static void try_natural(sti_trsv_choice *c, void *x)
-{
-    sti_trsv as_it_lies = {.d = c->plan->d, .natural = c->plan->natural};
-    as_it_lies.info = (sti_trsv_info){.strategy = STI_TRSV_NATURAL, .threads = 1};
-    const double seconds = time_solve(&as_it_lies, x);
-    if (seconds < 0.97 * c->best_s) {
-        fall_back(c);
-        c->best_s = seconds;
-    }
-}
-
-/* Where many solves are planned and memory is not short, the plan is tried, and so are
- * rows as they lie: what a model has wrong of this matrix shows. The model's choice
- * stands unless it loses. No memory for the trial is no failure. */
+/* Where a trial is made, the plan is held against what rows as they lie took: what a
+ * model has wrong of this matrix shows. Its choice stands unless it loses. */
 static stint_status try_plan(sti_trsv_choice *c)
 {
     sti_trsv *plan = c->plan;
-    const bool natural = plan->info.strategy == STI_TRSV_NATURAL;
     stint_status st = STINT_OK;
-    if (plan->d.room_bytes > 0 || c->solves < TRIAL_SOLVES || plan->natural.n == 0 ||
-        plan->info.strategy == STI_TRSV_PUSH)
-        return st;
-    void *x =
-        sti_alloc_array(plan->natural.n, sti_trsv_real_bytes(&plan->d), "trsv.trial");
-    if (!x)
+    if (!c->trial || plan->info.strategy == STI_TRSV_NATURAL)
         return st;
     plan->info.threads = plan->order.tasks > 1 ? plan->d.threads : 1;
-    c->best_s = time_solve(plan, x);
-    if (!natural && plan->d.strategy == STI_TRSV_AUTO && plan->d.columns == 1) {
-        st = try_one_thread(c, x);
-        if (st == STINT_OK)
-            try_natural(c, x);
+    c->best_s = sti_trsv_time(plan, c->trial, c->best_s);
+    if (plan->d.strategy != STI_TRSV_AUTO || plan->d.columns > 1)
+        return st;
+    st = try_one_thread(c);
+    if (st == STINT_OK && c->pass_s < 0.97 * c->best_s) {
+        fall_back(c);
+        c->best_s = c->pass_s;
     }
-    sti_free(x);
     return st;
 }
 

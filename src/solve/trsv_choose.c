@@ -12,8 +12,15 @@
 #include "solve/trsv_stretch.h"
 
 /* Work of analyses in passes over the matrix as a serial solve makes one: from a copy
- * in level order to supersteps, which try every row some times. */
-enum { LEVEL_PASSES = 6, POOL_PASSES = 4, SUPERSTEP_PASSES = 40, PANEL_PASSES = 6 };
+ * in level order to supersteps, which try every row some times. For no more solves than
+ * the least of them none can pay, and none is looked at. */
+enum { LEVEL_PASSES = 12, POOL_PASSES = 10, SUPERSTEP_PASSES = 40, PANEL_PASSES = 10 };
+enum { FEW_SOLVES = PANEL_PASSES };
+
+/* One thread's seconds that are too short to be shared. */
+#define SHARED_LEAST_S 1e-4
+/* What several threads must be predicted to take of one's, where they are not tried. */
+#define SHARED_MOST 0.85
 
 /* ---- orders ---- */
 
@@ -33,11 +40,34 @@ static stint_status find_by_level(sti_trsv_choice *c)
     return st;
 }
 
+/* The plan's order by stretches, unless it is that already. */
+static stint_status order_by(sti_trsv_choice *c, const sti_trsv_cutting *cut)
+{
+    const sti_trsv_cutting *now = &c->ordered;
+    if (now->period == cut->period && now->parts == cut->parts &&
+        now->lines == cut->lines)
+        return STINT_OK;
+    c->ordered = *cut;
+    return sti_trsv_stretches(&c->plan->natural, cut, c->by_level, &c->plan->order);
+}
+
+/* One thread at least: every row as a lane, nothing waits. */
+static double lanes_s(const sti_trsv_choice *c)
+{
+    const sti_trsv *plan = c->plan;
+    double entries = 0;
+    for (int64_t i = 0; i < plan->natural.n; i++)
+        entries += plan->natural.count[i];
+    const sti_trsv_costs *k = c->costs;
+    const double entry = fmin(k->entry_s, k->group_entry_s);
+    const double row = fmin(k->row_s, k->group_row_s);
+    return entries * entry + (double)plan->natural.n * row;
+}
+
 static stint_status try_serial(sti_trsv_choice *c, const sti_trsv_cutting *cut)
 {
     sti_trsv *plan = c->plan;
-    const stint_status st =
-        sti_trsv_stretches(&plan->natural, cut, c->by_level, &plan->order);
+    const stint_status st = order_by(c, cut);
     if (st != STINT_OK)
         return st;
     const double seconds =
@@ -49,16 +79,26 @@ static stint_status try_serial(sti_trsv_choice *c, const sti_trsv_cutting *cut)
     return st;
 }
 
+/* Long stretches gain where levels of the whole have lanes to fill that those of short
+ * ones have not. */
+static bool long_ones_may_gain(const sti_trsv_choice *c)
+{
+    const sti_trsv *plan = c->plan;
+    return plan->natural.n >= STI_SPARSE_LANES * plan->order.levels &&
+           c->level_s > 1.5 * lanes_s(c);
+}
+
 /* The order of levels of the whole, or of stretches, for one thread. */
 static stint_status order_serial(sti_trsv_choice *c)
 {
     const int64_t n = c->plan->natural.n;
     const int64_t longest = n < LONG_ROWS ? n : LONG_ROWS;
+    const int64_t shortest = longest < SHORT_ROWS ? longest : SHORT_ROWS;
     stint_status st = find_by_level(c);
-    if (st == STINT_OK && n > SHORT_ROWS)
-        st = try_serial(c, &(sti_trsv_cutting){SHORT_ROWS, 1, 1});
     if (st == STINT_OK)
-        st = try_serial(c, &(sti_trsv_cutting){longest > 0 ? longest : 1, 1, 1});
+        st = try_serial(c, &(sti_trsv_cutting){shortest > 0 ? shortest : 1, 1, 1});
+    if (st == STINT_OK && longest > shortest && long_ones_may_gain(c))
+        st = try_serial(c, &(sti_trsv_cutting){longest, 1, 1});
     return st;
 }
 
@@ -74,8 +114,7 @@ stint_status sti_trsv_choose_level(sti_trsv_choice *c)
 {
     sti_trsv *plan = c->plan;
     sti_trsv_drop_copy(plan);
-    stint_status st =
-        sti_trsv_stretches(&plan->natural, &c->serial, c->by_level, &plan->order);
+    stint_status st = order_by(c, &c->serial);
     if (st == STINT_OK)
         st = sti_trsv_whole(&plan->order, plan->natural.n);
     if (st == STINT_OK)
@@ -104,9 +143,7 @@ static stint_status cut_levels(sti_trsv_choice *c)
     sti_trsv *plan = c->plan;
     const int64_t most = plan->natural.n > 0 ? plan->natural.n : 1;
     const int64_t tasks = tasks_for(plan);
-    const sti_trsv_cutting whole = {most, 1, 1};
-    stint_status st =
-        sti_trsv_stretches(&plan->natural, &whole, c->by_level, &plan->order);
+    stint_status st = order_by(c, &(sti_trsv_cutting){most, 1, 1});
     if (st == STINT_OK)
         st = sti_trsv_cut(&plan->natural, tasks < most ? tasks : most, &plan->order);
     return st;
@@ -119,24 +156,33 @@ static double ideal_s(const sti_trsv_choice *c)
            (double)c->plan->order.levels * c->costs->handoff_s;
 }
 
-static stint_status make_pool(sti_trsv_choice *c)
+/* Tasks of the pool: stretches, or parts 0 for those of the order of levels; and what a
+ * solve would take by them, nearly. */
+static stint_status look_at_pool(sti_trsv_choice *c, sti_trsv_cutting *cut_out,
+                                 double *seconds_out)
 {
     sti_trsv *plan = c->plan;
     const sti_stretch_workers workers = {
         1, plan->d.threads, c->costs->handoff_s > 0 ? c->costs->handoff_s : 1e-7, NULL};
-    sti_trsv_cutting cut = {0};
-    double seconds = INFINITY;
+    const double by_levels = ideal_s(c);
     stint_status st = STINT_OK;
-    sti_trsv_drop_copy(plan);
+    *seconds_out = INFINITY;
+    *cut_out = (sti_trsv_cutting){0};
     if (plan->d.tasks == 0)
         st = sti_trsv_choose_stretches(&plan->natural, plan->order.level, NULL,
-                                       &workers, c->level_s, &cut, &seconds);
-    if (st != STINT_OK)
-        return st;
-    if (seconds < ideal_s(c))
-        st = sti_trsv_stretches(&plan->natural, &cut, c->by_level, &plan->order);
-    else
-        st = cut_levels(c);
+                                       &workers, c->level_s, cut_out, seconds_out);
+    if (*seconds_out >= by_levels) {
+        *seconds_out = by_levels;
+        cut_out->parts = 0;
+    }
+    return st;
+}
+
+static stint_status make_pool_by(sti_trsv_choice *c, const sti_trsv_cutting *cut)
+{
+    sti_trsv *plan = c->plan;
+    sti_trsv_drop_copy(plan);
+    stint_status st = cut->parts > 0 ? order_by(c, cut) : cut_levels(c);
     if (st == STINT_OK)
         st = make_copy(plan);
     plan->info.strategy = STI_TRSV_POOL;
@@ -145,11 +191,20 @@ static stint_status make_pool(sti_trsv_choice *c)
     return st;
 }
 
+static stint_status make_pool(sti_trsv_choice *c)
+{
+    sti_trsv_cutting cut;
+    double seconds;
+    const stint_status st = look_at_pool(c, &cut, &seconds);
+    return st == STINT_OK ? make_pool_by(c, &cut) : st;
+}
+
 static stint_status make_superstep(sti_trsv_choice *c)
 {
     sti_trsv *plan = c->plan;
     const double handoff = c->costs->handoff_s > 0 ? c->costs->handoff_s : 1e-7;
     sti_trsv_drop_copy(plan);
+    c->ordered = (sti_trsv_cutting){0};
     /* A superstep's end costs about what ten lines cost that go from core to core. */
     stint_status st =
         sti_trsv_supersteps(&plan->natural, plan->d.threads,
@@ -207,19 +262,6 @@ static bool looks_dense(const sti_sparse_natural *t)
     return entries > 8 * rows && 10 * beside > 7 * entries;
 }
 
-/* What the best order could take at least: every row as a lane, nothing waits. */
-static double floor_of(const sti_trsv_choice *c)
-{
-    const sti_trsv *plan = c->plan;
-    double entries = 0;
-    for (int64_t i = 0; i < plan->natural.n; i++)
-        entries += plan->natural.count[i];
-    const sti_trsv_costs *k = c->costs;
-    const double entry = fmin(k->entry_s, k->group_entry_s);
-    const double row = fmin(k->row_s, k->group_row_s);
-    return (entries * entry + (double)plan->natural.n * row) / plan->d.threads;
-}
-
 /* Would an analysis of so many passes pay, if a solve then took `seconds`? */
 static bool pays(const sti_trsv_choice *c, double seconds, double passes)
 {
@@ -242,17 +284,27 @@ static stint_status try_supernode(sti_trsv_choice *c)
     return STINT_OK;
 }
 
-/* The pool, for a level order that is there; or that order again. */
+/* The pool, if it is predicted to pay; one that will be tried need not be sure to. */
 static stint_status try_pool(sti_trsv_choice *c)
 {
     sti_trsv *plan = c->plan;
-    const double handoff = c->costs->handoff_s;
-    if (plan->d.threads < 2 || handoff <= 0 ||
+    const double wanted_s = (c->trial ? 1 : SHARED_MOST) * c->level_s;
+    sti_trsv_cutting cut;
+    double seconds;
+    if (plan->d.threads < 2 || c->costs->handoff_s <= 0 ||
+        c->level_s < SHARED_LEAST_S ||
         !pays(c, c->level_s / plan->d.threads, POOL_PASSES))
         return STINT_OK;
-    stint_status st = make_pool(c);
-    if (st == STINT_OK && c->best_s >= 0.85 * c->level_s)
-        st = sti_trsv_choose_level(c);
+    stint_status st = look_at_pool(c, &cut, &seconds);
+    if (st != STINT_OK || seconds > SHARED_MOST * c->level_s)
+        return st;
+    const double before = c->best_s;
+    st = make_pool_by(c, &cut);
+    if (st == STINT_OK && c->best_s >= wanted_s) {
+        sti_trsv_drop_copy(plan);
+        plan->info.strategy = STI_TRSV_NATURAL;
+        c->best_s = before;
+    }
     return st;
 }
 
@@ -263,7 +315,7 @@ static stint_status try_superstep(sti_trsv_choice *c)
     const sti_trsv_strategy other = plan->info.strategy;
     /* Long to make, and not sure to gain: only where it vanishes beside the solves. */
     if (plan->d.threads < 2 || c->costs->handoff_s <= 0 ||
-        c->solves < 50 * SUPERSTEP_PASSES ||
+        c->solves < 50 * SUPERSTEP_PASSES || c->level_s < SHARED_LEAST_S ||
         !pays(c, c->level_s / plan->d.threads, SUPERSTEP_PASSES))
         return STINT_OK;
     stint_status st = make_superstep(c);
@@ -276,10 +328,11 @@ static stint_status choose(sti_trsv_choice *c)
 {
     sti_trsv *plan = c->plan;
     stint_status st = stay_natural(c);
-    if (!has_room(plan) || plan->natural.n == 0)
+    if (!has_room(plan) || plan->natural.n == 0 || c->solves <= FEW_SOLVES)
         return st;
     st = try_supernode(c);
-    if (st != STINT_OK || plan->panels || !pays(c, floor_of(c), LEVEL_PASSES))
+    if (st != STINT_OK || plan->panels ||
+        !pays(c, lanes_s(c) / plan->d.threads, LEVEL_PASSES))
         return st;
     st = order_serial(c);
     if (st != STINT_OK)
@@ -352,12 +405,20 @@ stint_status sti_trsv_choose(sti_trsv_choice *c)
         st = sti_trsv_turn_natural(plan);
     if (st != STINT_OK)
         return st;
-    c->pass_s = sti_trsv_predict_serial(c->costs, &plan->d, &plan->natural, NULL);
+    c->trial = sti_trsv_trial_vector(plan, c->solves);
+    if (c->trial || c->solves <= FEW_SOLVES)
+        c->pass_s = sti_trsv_predict_roughly(c->costs, &plan->d, &plan->natural);
+    else
+        c->pass_s = sti_trsv_predict_serial(c->costs, &plan->d, &plan->natural, NULL);
+    if (c->trial)
+        c->pass_s = sti_trsv_time_natural(plan, c->trial, c->pass_s);
     return plan->d.strategy == STI_TRSV_AUTO ? choose(c) : make_asked(c);
 }
 
 void sti_trsv_choice_fini(sti_trsv_choice *choice)
 {
     sti_free(choice->by_level);
+    sti_free(choice->trial);
     choice->by_level = NULL;
+    choice->trial = NULL;
 }

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/pages.h"
 #include "solve/trsv_priv.h"
 
 enum { UNIT_ROWS = 16, LOOK_BACK = 32 };
@@ -97,14 +98,21 @@ static void copy_row(sti_trsv *plan, const sti_csr *a, const int32_t *position,
                      int64_t p, int64_t at, int64_t stride)
 {
     const sti_sparse_natural *t = &plan->natural;
-    const int64_t i = plan->place[p];
-    for (int64_t k = 0; k < t->count[i]; k++, at += stride) {
-        const int64_t e = sti_trsv_entry(t, i, k);
-        plan->column[at] = position[a->column[e]];
-        sti_trsv_put(&plan->d, plan->value, at, -a->value[e]);
+    const int64_t i = plan->place[p], step = t->upper ? -1 : 1;
+    const int64_t first = sti_trsv_entry(t, i, 0), stop = first + step * t->count[i];
+    if (plan->d.single) {
+        for (int64_t e = first; e != stop; e += step, at += stride) {
+            plan->column[at] = position[a->column[e]];
+            ((float *)plan->value)[at] = (float)-a->value[e];
+        }
+    } else {
+        for (int64_t e = first; e != stop; e += step, at += stride) {
+            plan->column[at] = position[a->column[e]];
+            ((double *)plan->value)[at] = -a->value[e];
+        }
     }
     if (plan->diagonal)
-        sti_trsv_put(&plan->d, plan->diagonal, p, a->value[sti_trsv_diagonal(t, i)]);
+        sti_trsv_put(&plan->d, plan->diagonal, p, a->value[stop]);
 }
 
 static const sti_csr *matrix_of(const sti_trsv *plan)
@@ -144,11 +152,11 @@ static stint_status alloc_copy(sti_trsv *plan)
 {
     const int64_t n = plan->natural.n, entries = count_entries(&plan->natural);
     const size_t real = sti_trsv_real_bytes(&plan->d);
-    plan->start = sti_alloc_array(n + 1, sizeof *plan->start, "trsv.starts");
-    plan->column = sti_alloc_array(entries, sizeof *plan->column, "trsv.columns");
-    plan->place = sti_alloc_array(n, sizeof *plan->place, "trsv.places");
-    plan->value = sti_alloc_array(entries, real, "trsv.values");
-    plan->diagonal = plan->d.unit ? NULL : sti_alloc_array(n, real, "trsv.diagonal");
+    plan->start = sti_pages_array(n + 1, sizeof *plan->start, "trsv.starts");
+    plan->column = sti_pages_array(entries, sizeof *plan->column, "trsv.columns");
+    plan->place = sti_pages_array(n, sizeof *plan->place, "trsv.places");
+    plan->value = sti_pages_array(entries, real, "trsv.values");
+    plan->diagonal = plan->d.unit ? NULL : sti_pages_array(n, real, "trsv.diagonal");
     if (!plan->start || !plan->column || !plan->place || !plan->value ||
         (!plan->d.unit && !plan->diagonal))
         return STINT_E_MEMORY;
@@ -165,7 +173,7 @@ static stint_status alloc_copy(sti_trsv *plan)
 stint_status sti_trsv_fill_copy(sti_trsv *plan)
 {
     const int64_t n = plan->natural.n;
-    int32_t *position = sti_alloc_array(n, sizeof *position, "trsv.positions");
+    int32_t *position = sti_pages_array(n, sizeof *position, "trsv.positions");
     if (!position)
         return STINT_E_MEMORY;
     for (int64_t p = 0; p < n; p++)
@@ -354,8 +362,8 @@ stint_status sti_trsv_make_steps(sti_trsv *plan)
     finding f = {.plan = plan};
     stint_status st = STINT_OK;
     if (tasks > 1) {
-        f.unit_of = sti_alloc_array(plan->natural.n, sizeof *f.unit_of, "trsv.units");
-        f.task_of = sti_alloc_array(units, sizeof *f.task_of, "trsv.units");
+        f.unit_of = sti_pages_array(plan->natural.n, sizeof *f.unit_of, "trsv.units");
+        f.task_of = sti_pages_array(units, sizeof *f.task_of, "trsv.units");
         f.seen = sti_alloc_array(tasks, sizeof *f.seen, "trsv.seen");
         f.seen_by = sti_alloc_array(tasks, sizeof *f.seen_by, "trsv.seen");
         plan->progress =

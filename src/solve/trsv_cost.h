@@ -31,6 +31,9 @@ size_t sti_trsv_costs_bytes(void);
 double sti_trsv_predict_serial(const sti_trsv_costs *costs, const sti_trsv_desc *d,
                                const sti_sparse_natural *t,
                                const sti_trsv_order *order);
+/* The same as rows lie, by a sample of them: for who plans few solves. */
+double sti_trsv_predict_roughly(const sti_trsv_costs *costs, const sti_trsv_desc *d,
+                                const sti_sparse_natural *t);
 /* The same of panels, which the plan has. */
 double sti_trsv_predict_panels(const sti_trsv_costs *costs, const sti_trsv *plan);
 double sti_trsv_predict_push(const sti_trsv_costs *costs, const sti_sparse_natural *t);

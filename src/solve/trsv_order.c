@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/pages.h"
 #include "solve/trsv_priv.h"
 
 void sti_trsv_order_fini(sti_trsv_order *order)
@@ -15,7 +16,7 @@ void sti_trsv_order_fini(sti_trsv_order *order)
 stint_status sti_trsv_find_levels(const sti_sparse_natural *t, sti_trsv_order *order)
 {
     const int64_t n = t->n;
-    order->level = sti_alloc_array(n, sizeof *order->level, "trsv.levels");
+    order->level = sti_pages_array(n, sizeof *order->level, "trsv.levels");
     if (!order->level)
         return STINT_E_MEMORY;
     int32_t *level = order->level;
@@ -77,8 +78,8 @@ stint_status sti_trsv_level_order(const sti_sparse_natural *t, sti_trsv_order *o
     stint_status st = order->level ? STINT_OK : sti_trsv_find_levels(t, order);
     if (st != STINT_OK)
         return st;
-    order->row = sti_alloc_array(t->n, sizeof *order->row, "trsv.order");
-    int32_t *by_length = sti_alloc_array(t->n, sizeof *by_length, "trsv.lengths");
+    order->row = sti_pages_array(t->n, sizeof *order->row, "trsv.order");
+    int32_t *by_length = sti_pages_array(t->n, sizeof *by_length, "trsv.lengths");
     int32_t *at = sti_alloc_array(order->levels, sizeof *at, "trsv.widths");
     if (order->row && by_length && at)
         sort_rows(t, order, by_length, at);
@@ -145,6 +146,34 @@ static void drop_empty(sti_trsv_order *order)
     order->tasks = kept > 0 ? kept : 1;
 }
 
+/* Stretches of so many rows each: next[k] where the k-th begins; after it, where it
+ * ends. */
+static void deal_rows(const sti_sparse_natural *t, int64_t rows,
+                      const int32_t *by_level, int32_t *next, int32_t *row)
+{
+    const uint32_t n = (uint32_t)t->n, each = (uint32_t)(rows < t->n ? rows : t->n);
+    for (uint32_t k = 0; k * (uint64_t)each < n; k++)
+        next[k] = (int32_t)(k * each);
+    for (uint32_t p = 0; p < n; p++) {
+        const uint32_t i = (uint32_t)by_level[p], place = t->upper ? n - 1 - i : i;
+        row[next[place / each]++] = (int32_t)i;
+    }
+}
+
+static void deal_parts(const sti_sparse_natural *t, const sti_trsv_cutting *cut,
+                       const int32_t *by_level, int64_t tasks, int32_t *next,
+                       int32_t *row)
+{
+    for (int64_t p = 0; p < t->n; p++)
+        next[stretch_of(cut, p) + 1]++;
+    for (int64_t k = 0; k < tasks; k++)
+        next[k + 1] += next[k];
+    for (int64_t p = 0; p < t->n; p++) {
+        const int32_t i = by_level[p];
+        row[next[stretch_of(cut, sti_trsv_row(t, i))]++] = i;
+    }
+}
+
 stint_status sti_trsv_stretches(const sti_sparse_natural *t,
                                 const sti_trsv_cutting *cut, const int32_t *by_level,
                                 sti_trsv_order *order)
@@ -154,18 +183,14 @@ stint_status sti_trsv_stretches(const sti_sparse_natural *t,
     order->tasks = tasks;
     order->task = sti_alloc_array(tasks + 2, sizeof *order->task, "trsv.tasks");
     if (!order->row)
-        order->row = sti_alloc_array(t->n, sizeof *order->row, "trsv.order");
+        order->row = sti_pages_array(t->n, sizeof *order->row, "trsv.order");
     if (!order->row || !order->task)
         return STINT_E_MEMORY;
     int32_t *next = order->task + 1; /* after the loops: the ends */
-    for (int64_t p = 0; p < t->n; p++)
-        next[stretch_of(cut, p) + 1]++;
-    for (int64_t k = 0; k < tasks; k++)
-        next[k + 1] += next[k];
-    for (int64_t p = 0; p < t->n; p++) {
-        const int32_t i = by_level[p];
-        order->row[next[stretch_of(cut, sti_trsv_row(t, i))]++] = i;
-    }
+    if (cut->parts == 1)
+        deal_rows(t, cut->period * cut->lines, by_level, next, order->row);
+    else
+        deal_parts(t, cut, by_level, tasks, next, order->row);
     drop_empty(order);
     return STINT_OK;
 }
@@ -186,7 +211,7 @@ static stint_status look(const sti_csr *a, bool upper, int32_t **count_out,
                          sti_sparse_natural *t)
 {
     const sti_trsv_desc d = {.unit = true, .part = true};
-    int32_t *count = sti_alloc_array(a->rows, sizeof *count, "trsv.counts");
+    int32_t *count = sti_pages_array(a->rows, sizeof *count, "trsv.counts");
     *count_out = count;
     *t = (sti_sparse_natural){.n = a->rows,
                               .start = a->start,

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/pages.h"
 #include "solve/trsv_priv.h"
 
 enum { WIDEST = 128 };
@@ -20,9 +21,9 @@ static stint_status find_columns(const sti_sparse_natural *t, columns *c)
     int64_t entries = 0;
     for (int64_t i = 0; i < n; i++)
         entries += t->count[i];
-    c->start = sti_alloc_array(n + 2, sizeof *c->start, "trsv.columns");
-    c->row = sti_alloc_array(entries, sizeof *c->row, "trsv.columns");
-    c->entry = sti_alloc_array(entries, sizeof *c->entry, "trsv.columns");
+    c->start = sti_pages_array(n + 2, sizeof *c->start, "trsv.columns");
+    c->row = sti_pages_array(entries, sizeof *c->row, "trsv.columns");
+    c->entry = sti_pages_array(entries, sizeof *c->entry, "trsv.columns");
     if (!c->start || !c->row || !c->entry)
         return STINT_E_MEMORY;
     int32_t *next = c->start + 1;
@@ -120,13 +121,13 @@ stint_status sti_trsv_make_panels(sti_trsv *plan)
     if (st == STINT_OK) {
         walk(plan, &c);
         plan->panels =
-            sti_alloc_array(plan->panel_count, sizeof *plan->panels, "trsv.panels");
+            sti_pages_array(plan->panel_count, sizeof *plan->panels, "trsv.panels");
         plan->panel_rows =
-            sti_alloc_array(plan->panel_row_count, sizeof(int32_t), "trsv.panels");
-        plan->panel_value = sti_alloc_array(plan->panel_values, real, "trsv.panels");
+            sti_pages_array(plan->panel_row_count, sizeof(int32_t), "trsv.panels");
+        plan->panel_value = sti_pages_array(plan->panel_values, real, "trsv.panels");
         plan->diagonal = plan->d.unit
                              ? NULL
-                             : sti_alloc_array(plan->natural.n, real, "trsv.diagonal");
+                             : sti_pages_array(plan->natural.n, real, "trsv.diagonal");
         st = plan->panels && plan->panel_rows && plan->panel_value &&
                      (plan->d.unit || plan->diagonal)
                  ? STINT_OK

@@ -3,21 +3,22 @@
 #include <math.h>
 
 #include "base/memory.h"
+#include "base/pages.h"
 #include "solve/trsv_cost.h"
 
 /* Rows are looked at in stretches spread over all of them, before each of which lines
  * that rows use get warm. The core has entries of so much work under way at once; a row
  * is as much as a few entries. */
-enum { FEW = 8 }; /* solves, for which not to look at much */
-enum { STRETCH_MOST = 1024, STRETCHES = 8, WINDOW = 72, ROW_WORK = 6, RING = 256 };
+enum { ONE_IN = 16 }; /* rows that are looked at, of so many */
+enum { STRETCH_MOST = 256, STRETCHES = 8, WINDOW = 72, ROW_WORK = 6, RING = 256 };
 
 /* Lines of a vector that a core's own cache has, about: half a megabyte of one that is
  * shared with the matrix that passes by. */
 enum { LINES = 8192, LINE_REALS = 8 };
 
 typedef struct lines {
-    int32_t held[LINES]; /* a line's number and one */
-    int64_t last;
+    int32_t *held; /* [count] a line's number and one */
+    int64_t count, last;
 } lines;
 
 typedef struct flow {
@@ -65,7 +66,7 @@ static void keep_window(flow *f, int64_t work)
 static bool misses(lines *l, int64_t element)
 {
     const int64_t line = element / LINE_REALS;
-    int32_t *held = &l->held[line % LINES];
+    int32_t *held = &l->held[line % l->count];
     const bool near = line - l->last <= 1 && l->last - line <= 1;
     const bool missed = *held != (int32_t)line + 1 && !near;
     *held = (int32_t)line + 1;
@@ -149,20 +150,24 @@ static double reading_s(const sti_trsv_costs *c, double entries, double rows,
 static stint_status flow_init(flow *f)
 {
     const int64_t n = f->t->n;
+    const int64_t all = n / LINE_REALS + 1, count = all < LINES ? all : LINES;
     f->ready = sti_alloc_array(n, sizeof *f->ready, "trsv.flow");
+    f->places.held = sti_alloc_array(2 * count, sizeof *f->places.held, "trsv.flow");
+    f->places.count = f->own.count = count;
+    f->own.held = f->places.held ? f->places.held + count : NULL;
     if (f->order)
-        f->position = sti_alloc_array(n, sizeof *f->position, "trsv.flow");
-    if (!f->ready || (f->order && !f->position))
+        f->position = sti_pages_array(n, sizeof *f->position, "trsv.flow");
+    if (!f->ready || !f->places.held || (f->order && !f->position))
         return STINT_E_MEMORY;
     for (int64_t p = 0; f->order && p < n; p++)
         f->position[f->order->row[p]] = (int32_t)p;
     return STINT_OK;
 }
 
-/* Seconds of all rows, from those of some stretches: of one row in so many. */
-static double flow_rows(flow *f, int64_t one_in)
+/* Seconds of all rows, from those of some stretches. */
+static double flow_rows(flow *f)
 {
-    const int64_t n = f->t->n, share = n / (one_in * STRETCHES) + 1;
+    const int64_t n = f->t->n, share = n / (ONE_IN * STRETCHES) + 64;
     const int64_t length = share < STRETCH_MOST ? share : STRETCH_MOST;
     const int64_t step = n / STRETCHES + 1, warm = 2 * length;
     double seconds = 0, rows = 0;
@@ -174,6 +179,34 @@ static double flow_rows(flow *f, int64_t one_in)
         rows += (double)(end - p);
     }
     return rows > 0 ? seconds * (double)n / rows : 0;
+}
+
+/* Entries of a row, and the share of rows that read the one before them: of a sample.
+ */
+static double sample_rows(const sti_sparse_natural *t, double *chained_out)
+{
+    enum { SAMPLE = 64 };
+    const int64_t step = t->n / SAMPLE + 1;
+    double rows = 0, entries = 0, chained = 0;
+    for (int64_t p = step / 2; p < t->n; p += step, rows++) {
+        const int64_t i = sti_trsv_row(t, p), count = t->count[i];
+        entries += (double)count;
+        chained += p > 0 && count > 0 &&
+                   t->column[sti_trsv_entry(t, i, count - 1)] == sti_trsv_row(t, p - 1);
+    }
+    *chained_out = rows > 0 ? chained / rows : 0;
+    return rows > 0 ? entries / rows : 0;
+}
+
+double sti_trsv_predict_roughly(const sti_trsv_costs *costs, const sti_trsv_desc *d,
+                                const sti_sparse_natural *t)
+{
+    double chained;
+    const double n = (double)t->n, entries = n * sample_rows(t, &chained);
+    const double work = entries * costs->entry_s + n * costs->row_s;
+    const double chain = n * chained * (costs->chain_s + costs->link_s);
+    return fmax(fmax(work, chain),
+                reading_s(costs, entries, n, (double)sti_trsv_real_bytes(d)));
 }
 
 double sti_trsv_predict_serial(const sti_trsv_costs *costs, const sti_trsv_desc *d,
@@ -188,10 +221,10 @@ double sti_trsv_predict_serial(const sti_trsv_costs *costs, const sti_trsv_desc 
     f->miss_s =
         n * real > costs->far_bytes / 2 ? costs->scatter_s : costs->scatter_s / 2;
     if (flow_init(f) == STINT_OK)
-        seconds = fmax(flow_rows(f, d->solves > 0 && d->solves < FEW ? 128 : 4),
-                       reading_s(costs, entries_of(t), n, real));
+        seconds = fmax(flow_rows(f), reading_s(costs, entries_of(t), n, real));
     sti_free(f->ready);
     sti_free(f->position);
+    sti_free(f->places.held);
     sti_free(f);
     return seconds;
 }

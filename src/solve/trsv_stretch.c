@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/pages.h"
 
 enum { ROW_WORK = 6, LEAST_ROWS = 128, LINES_MOST = 32 };
 enum { ROWS_AT_ONCE = 16 };
@@ -147,8 +148,8 @@ static void choose(const simulation *s, sti_trsv_cutting *cutting_out,
 static stint_status find_reach(const sti_sparse_natural *t, int32_t **first_out,
                                int32_t **last_out)
 {
-    int32_t *first = sti_alloc_array(t->n, sizeof *first, "trsv.reach");
-    int32_t *last = sti_alloc_array(t->n, sizeof *last, "trsv.reach");
+    int32_t *first = sti_pages_array(t->n, sizeof *first, "trsv.reach");
+    int32_t *last = sti_pages_array(t->n, sizeof *last, "trsv.reach");
     *first_out = first;
     *last_out = last;
     if (!first || !last)

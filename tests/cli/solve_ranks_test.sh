@@ -93,13 +93,49 @@ for way in "spd --precond gs" "spd" "spd --rhs b11.npy" "spd --method gmres --pr
         [ "$(hash)" = "$wanted" ] || fail "$way through sockets: another answer"
     done
 done
+# rows renumbered: x, b and the residual of one process
+same() { $python -c 'import json,sys; j=json.load(sys.stdin); print([j.get(k) for k in ("x_sha256","iterations","residual","backward_error","error")])' <out; }
+run 0 data matrix geometric:700 --out road.mtx
+for way in "road" "road --precond gs" "general --rhs b11.npy" "general --method bicgstab"; do
+    set -- $way
+    matrix=$1
+    shift
+    run 0 solve $matrix.mtx "$@" --order rcm --json
+    wanted=$(same)
+    run 0 solve $matrix.mtx "$@" --json
+    [ "$(same)" != "$wanted" ] || fail "$way: --order rcm changes nothing"
+    ranks 0 3 $matrix.mtx "$@" --order rcm --json -j 1
+    [ "$(same)" = "$wanted" ] || fail "$way, --order rcm on 3 ranks: another answer"
+    ranks 0 2 $matrix.mtx "$@" --order rcm --json -j 2 --net-sockets
+    [ "$(same)" = "$wanted" ] || fail "$way, --order rcm through sockets: another answer"
+done
+ranks 3 2 road.mtx --order rcm --memory 8M -j 1
+
+# ---- the page: what one process draws of the matrix, and the tasks of every rank ----
+for way in "road --order rcm" "p --triangle upper" "general"; do
+    set -- $way
+    matrix=$1
+    shift
+    run 0 solve $matrix.mtx "$@" --report one.html
+    ranks 0 3 $matrix.mtx "$@" -j 1 --report many.html
+    for page in one many; do # up to the tasks, without times
+        sed -e '/>Tasks</,$d' -e '/analysis and factors/d' -e '/a solve</d' $page.html >$page.part
+    done
+    grep -q "Levels" one.part || fail "$way: a page without levels"
+    cmp -s one.part many.part || fail "$way: ranks draw another matrix"
+    for r in 0 1 2; do
+        grep -q ">rank $r<" many.html || fail "$way: rank $r is not on the page"
+    done
+done
+ranks 0 2 spd.mtx -j 1 --net-sockets --report many.html
+ranks 0 2 spd.mtx -j 1 --precond jacobi --report many.html
+! grep -q ">Tasks<" many.html || fail "tasks without a triangle"
 ranks 1 2 spd.mtx --max-iter 2 -j 1 --out none.npy
 says err "2 iterations"
 [ ! -e none.npy ] || fail "an answer that did not converge is written"
 
 # ---- refused by all ranks ----
-ranks 8 2 spd.mtx --order rcm -j 1
-ranks 8 2 spd.mtx --report page.html -j 1
+ranks 8 2 spd.mtx --strategy level --triangle lower -j 1
 ranks 4 2 short.npy -j 1
 ranks 4 2 general.mtx --triangle lower --rhs short.npy -j 1
 ranks 3 2 spd.mtx --memory 8M -j 1
