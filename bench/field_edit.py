@@ -204,4 +204,4 @@ if "outline" in only:
         error = np.abs(got[band] - far[band]).mean() / 2
         row(f"distances from a {letter}", f"{100 * error:.2f} %", "0.5 %", error <= 0.005)
 
-sys.exit(missed)
+sys.exit(int(missed))

@@ -139,4 +139,4 @@ if sound:
         raw = np.frombuffer(w.readframes(w.getnframes()), "<i2").reshape(-1, w.getnchannels()) / 32768
     n = len(raw)
     compare("sound", sound, ((np.arange(n) + 0.5) / n * 2 - 1)[:, None], raw, 3000)
-sys.exit(missed)
+sys.exit(int(missed))

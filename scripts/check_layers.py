@@ -18,8 +18,8 @@ import re
 import sys
 
 ROOMS = ["base", "page", "media", "atari", "env", "kernel", "codec", "net", "embed", "solve", "graph", "op",
-         "pass", "plan", "exec", "data", "model", "store", "infer", "exchange", "train", "play", "recommend",
-         "trust", "svm", "shrink", "field", "seal", "serve", "cli"]
+         "pass", "plan", "exec", "data", "model", "store", "infer", "exchange", "field", "train", "play",
+         "recommend", "trust", "svm", "shrink", "seal", "serve", "cli"]
 ONLY = {
     "page": {"base", "page"},
     "media": {"base", "media"},

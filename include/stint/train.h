@@ -162,6 +162,20 @@ typedef struct stint_plan_machine {
 
 /** What a run will take. tensors, stages and svg belong to the result: stint_plan_fini
  * frees them. The same recipe, data and desc give the same plan in every process. */
+/* How the expressions of one set of points of a field's loss get their derivatives. */
+typedef struct stint_plan_derivatives {
+    /* The key: "inside", "border", "start" or "data". */
+    const char *set;
+    /* By Taylor series in one forward pass; else by reverse over reverse. */
+    bool jets;
+    /* Series of d + 2 coefficients: second derivatives stand in Laplacians alone. */
+    bool laplacian;
+    /* Multiply-adds of matrix products a point and step of either way, with
+     * field.by = auto; NaN: not counted, since one was asked for. Infinite: beyond what
+     * is built to be compared. */
+    double reverse_multiply_adds, jets_multiply_adds;
+} stint_plan_derivatives;
+
 typedef struct stint_plan_result {
     /* Resident memory of the whole process at its highest. */
     size_t peak_bytes;
@@ -178,6 +192,9 @@ typedef struct stint_plan_result {
     /* Tokens of a sequence; 0: images, or points of a field where that is true. */
     int64_t context;
     bool of_field;
+    /* Of a field, [derivative_count]: sets with derivatives in their expressions. */
+    stint_plan_derivatives derivatives[4];
+    int derivative_count;
     /* The least that this recipe can run in. */
     size_t smallest_bytes;
     /* Expected time of a step against the fastest way without a budget; 1: the same. */

@@ -185,6 +185,7 @@ static void add_json(const sti_cli_call *call, const stint_plan_result *p,
     sti_json_text(&j, "peak_at", p->peak_at);
     sti_json_int(&j, "peak_at_bytes", (int64_t)p->peak_at_bytes);
     add_tensors_json(&j, p);
+    sti_cli_plan_derivatives_json(p, &j);
     sti_json_begin_array(&j, "timeline_bytes");
     for (int i = 0; i < p->timeline_count; i++)
         sti_json_int(&j, NULL, (int64_t)p->timeline_bytes[i]);
@@ -389,7 +390,9 @@ static void add_words(const stint_plan_result *p, bool tensors, sti_text *out)
         add_net(p, out);
     if (p->stage_count > 1)
         add_stages(p, out);
-    sti_text_printf(out, "\nHighest at %s, whose operands and results are %s of it\n",
+    sti_text_add(out, "\n");
+    sti_cli_plan_derivatives_words(p, out);
+    sti_text_printf(out, "Highest at %s, whose operands and results are %s of it\n",
                     p->peak_at, sti_bytes_text(p->peak_at_bytes));
     sti_text_printf(out, "Expected time of a step: %.2f x that without a budget\n",
                     p->slowdown);

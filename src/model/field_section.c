@@ -122,6 +122,16 @@ static const sti_option rows[] = {
      AT(exact),
      .unit = "EXPRESSION,...",
      .help = "of a field: the solution of each output where it is known, to test with"},
+    {.name = "by",
+     .type = STI_OPTION_CHOICE,
+     STI_OPTION_NO_BOUND,
+     .default_text = "reverse",
+     .choices = "auto|reverse|jets",
+     AT(by),
+     .unit = "WAY",
+     .help = "of a field: how its expressions get derivatives: reverse over reverse, "
+             "Taylor series in one forward pass, or of both the one of fewer "
+             "multiply-adds (stint plan says which)"},
 };
 
 /* Splits "a,b" into names; the number of them, or -1 with a sentence recorded. */

@@ -5,6 +5,9 @@
 
 #include "base/recipe.h"
 
+/* How the derivatives of a loss are found. */
+enum { STI_FIELD_BY_AUTO, STI_FIELD_BY_REVERSE, STI_FIELD_BY_JETS };
+
 enum { STI_TERMS_INSIDE, STI_TERMS_BORDER, STI_TERMS_START, STI_TERMS_DATA, STI_TERMS };
 
 typedef struct sti_field_values {
@@ -17,10 +20,20 @@ typedef struct sti_field_values {
     double weight[4];
     int64_t points[4];
     const char *exact; /* of each output; NULL: not known */
+    int by;            /* STI_FIELD_BY_AUTO, ... */
 } sti_field_values;
 
 extern const sti_recipe_section sti_field_section;
 const sti_field_values *sti_field_section_of(const stint_recipe *recipe);
+
+/* How the derivatives of a set of points are found, and why: multiply-adds of matrix
+ * products a point, of a step's both halves, where both were counted; else NaN. */
+typedef struct sti_field_way {
+    bool asked; /* there are derivatives in the set */
+    bool jets;
+    bool laplacian; /* second derivatives stand in it as whole Laplacians alone */
+    double reverse_multiply_adds, jets_multiply_adds; /* infinite: beyond all bounds */
+} sti_field_way;
 
 /* Names of coordinates and outputs. */
 enum { STI_FIELD_NAME = 16, STI_FIELD_COORDINATES = 4, STI_FIELD_OUTPUTS = 16 };

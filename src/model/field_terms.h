@@ -45,8 +45,9 @@ typedef struct sti_field_loss {
     stint_value points, targets;
     int64_t images, batch;
 } sti_field_loss;
-/* Appends the loss, a scalar. */
+/* Appends the loss, a scalar; ways_out [STI_TERMS]. Derivatives are found as values->by
+ * says: STI_FIELD_BY_AUTO counts both ways and takes the one of fewer multiply-adds. */
 stint_status sti_field_loss_build(stint_graph *g, const sti_field_loss *loss,
-                                  stint_value *loss_out);
+                                  sti_field_way *ways_out, stint_value *loss_out);
 
 #endif

@@ -44,7 +44,7 @@ static stint_status append_field(const sti_network_desc *desc, stint_mode mode,
                                      .images = net->images,
                                      .batch = desc->field_batch ? desc->field_batch
                                                                 : net->images};
-        const stint_status st = sti_field_loss_build(g, &what, &loss);
+        const stint_status st = sti_field_loss_build(g, &what, net->way, &loss);
         if (st != STINT_OK)
             return st;
     } else {
@@ -354,6 +354,8 @@ stint_status sti_network_build(const sti_network_desc *desc, stint_mode mode,
         st = sti_pass_lora(net.graph, &desc->lora);
     if (st == STINT_OK)
         st = sti_pass_prepare(net.graph);
+    if (st == STINT_OK && desc->field.coordinates > 0)
+        st = sti_pass_fuse_jets(net.graph, NULL);
     if (st == STINT_OK && desc->winograd && !desc->bf16)
         st = sti_pass_winograd(net.graph, NULL);
     if (st == STINT_OK && desc->update && desc->frozen_bytes)

@@ -93,6 +93,7 @@ typedef struct sti_network {
      * there is the loss alone: the logits of a large vocabulary are never made whole.
      * The logits of a field are its outputs. */
     stint_value loss, correct, logits, probabilities;
+    sti_field_way way[STI_TERMS]; /* of a field's losses, TRAIN only */
     stint_value squares; /* of all gradients together, if asked for; -1: none */
 } sti_network;
 

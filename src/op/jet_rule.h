@@ -57,6 +57,25 @@ typedef struct sti_jet_unary_attr {
     int32_t variables, order, kind, has_bias;
     float factor;
 } sti_jet_unary_attr;
-extern const sti_op sti_op_jet_unary, sti_op_jet_mul, sti_op_jet_sum, sti_op_jet_bias;
+/* Attributes of the others. */
+typedef struct sti_jet_attr {
+    int32_t variables, order;
+    float sign;   /* of the second operand of a sum */
+    int32_t rows; /* of a sum, and of a product's gradient */
+} sti_jet_attr;
+extern const sti_op sti_op_jet_unary, sti_op_jet_mul, sti_op_jet_mul_grad,
+    sti_op_jet_sum, sti_op_jet_bias;
+
+/* Gradients of these operators (op_jet_grad.c), as sti_op.grad has them. */
+stint_status sti_jet_grad_unary(stint_graph *g, const sti_node *node,
+                                const stint_value *dy, const bool *need,
+                                stint_value *dx);
+stint_status sti_jet_grad_mul(stint_graph *g, const sti_node *node,
+                              const stint_value *dy, const bool *need, stint_value *dx);
+stint_status sti_jet_grad_sum(stint_graph *g, const sti_node *node,
+                              const stint_value *dy, const bool *need, stint_value *dx);
+stint_status sti_jet_grad_bias(stint_graph *g, const sti_node *node,
+                               const stint_value *dy, const bool *need,
+                               stint_value *dx);
 
 #endif

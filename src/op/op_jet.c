@@ -1,17 +1,12 @@
 /* Operators on truncated Taylor series: functions of one number, products, sums of
- * series of different lengths, a bias on coefficient 0. */
+ * series of different lengths, a bias on coefficient 0. Their gradients are in
+ * op_jet_grad.c. */
 #include "op/jet_rule.h"
 
 #include <string.h>
 
 #include "kernel/elementwise/elementwise.h"
 #include "op/op_priv.h"
-
-typedef struct jet_attr {
-    int32_t variables, order;
-    float sign; /* of the second operand of a sum */
-    int32_t rows;
-} jet_attr;
 
 /* x [rows, n, ...] with no more rows than the space has. */
 static stint_status check_series(const stint_graph *graph, const sti_node *node, int i,
@@ -87,6 +82,7 @@ const sti_op sti_op_jet_unary = {
     .n_out = 1,
     .attr_bytes = sizeof(sti_jet_unary_attr),
     .infer = infer_unary,
+    .grad = sti_jet_grad_unary,
     .cost = cost_unary,
     .run = {[STI_CPU] = run_unary},
     .print = print_unary,
@@ -119,7 +115,7 @@ sti_jet sti_jet_add_unary(stint_graph *g, const sti_jet_space *space, sti_jet_ki
 static stint_status infer_mul(const stint_graph *graph, const sti_node *node,
                               stint_shape *out)
 {
-    const jet_attr *attr = node->attr;
+    const sti_jet_attr *attr = node->attr;
     const int rows = sti_jet_rows(attr->variables, attr->order);
     stint_status st = sti_op_check_count(node, 2);
     if (st != STINT_OK || (st = check_series(graph, node, 0, rows)) != STINT_OK ||
@@ -136,7 +132,7 @@ static stint_status infer_mul(const stint_graph *graph, const sti_node *node,
 
 static void run_mul(const sti_call *call)
 {
-    const jet_attr *attr = call->node->attr;
+    const sti_jet_attr *attr = call->node->attr;
     const stint_shape *a = sti_op_in_shape(call->graph, call->node, 0);
     const stint_shape *b = sti_op_in_shape(call->graph, call->node, 1);
     sti_jet_mul_f32(call->team, sti_jet_table_of(attr->variables, attr->order),
@@ -146,7 +142,7 @@ static void run_mul(const sti_call *call)
 
 static sti_cost cost_mul(const stint_graph *graph, const sti_node *node)
 {
-    const jet_attr *attr = node->attr;
+    const sti_jet_attr *attr = node->attr;
     const sti_jet_table *t = sti_jet_table_of(attr->variables, attr->order);
     return sti_op_cost_bytes(graph, node,
                              t ? 2.0 * (double)t->begin[t->rows] / t->rows : 1);
@@ -155,8 +151,9 @@ static sti_cost cost_mul(const stint_graph *graph, const sti_node *node)
 const sti_op sti_op_jet_mul = {
     .name = "jet_mul",
     .n_out = 1,
-    .attr_bytes = sizeof(jet_attr),
+    .attr_bytes = sizeof(sti_jet_attr),
     .infer = infer_mul,
+    .grad = sti_jet_grad_mul,
     .cost = cost_mul,
     .run = {[STI_CPU] = run_mul},
 };
@@ -164,7 +161,7 @@ const sti_op sti_op_jet_mul = {
 sti_jet sti_jet_add_mul(stint_graph *g, const sti_jet_space *space, sti_jet a,
                         sti_jet b)
 {
-    const jet_attr attr = {.variables = space->variables, .order = space->order};
+    const sti_jet_attr attr = {.variables = space->variables, .order = space->order};
     return jet_of(g, sti_op_add2(g, &sti_op_jet_mul, &attr, a.value, b.value));
 }
 
@@ -173,7 +170,7 @@ sti_jet sti_jet_add_mul(stint_graph *g, const sti_jet_space *space, sti_jet a,
 static stint_status infer_sum(const stint_graph *graph, const sti_node *node,
                               stint_shape *out)
 {
-    const jet_attr *attr = node->attr;
+    const sti_jet_attr *attr = node->attr;
     stint_status st = sti_op_check_count(node, node->n_in == 1 ? 1 : 2);
     for (int i = 0; i < node->n_in && st == STINT_OK; i++)
         st = check_series(graph, node, i, attr->rows);
@@ -191,7 +188,7 @@ static stint_status infer_sum(const stint_graph *graph, const sti_node *node,
 /* Rows first .. rows - 1 of z begin as those of a, or zeros. */
 static void run_sum(const sti_call *call)
 {
-    const jet_attr *attr = call->node->attr;
+    const sti_jet_attr *attr = call->node->attr;
     const int64_t a = sti_op_in_count(call, 0);
     const int64_t all = sti_op_out_count(call, 0);
     float *z = call->out[0];
@@ -207,8 +204,9 @@ static void run_sum(const sti_call *call)
 const sti_op sti_op_jet_sum = {
     .name = "jet_sum",
     .n_out = 1,
-    .attr_bytes = sizeof(jet_attr),
+    .attr_bytes = sizeof(sti_jet_attr),
     .infer = infer_sum,
+    .grad = sti_jet_grad_sum,
     .cost = sti_op_cost_move,
     .run = {[STI_CPU] = run_sum},
 };
@@ -216,16 +214,16 @@ const sti_op sti_op_jet_sum = {
 sti_jet sti_jet_add_sum(stint_graph *g, const sti_jet_space *space, sti_jet a,
                         sti_jet b, float sign)
 {
-    const jet_attr attr = {.variables = space->variables,
-                           .order = space->order,
-                           .sign = sign,
-                           .rows = a.rows > b.rows ? a.rows : b.rows};
+    const sti_jet_attr attr = {.variables = space->variables,
+                               .order = space->order,
+                               .sign = sign,
+                               .rows = a.rows > b.rows ? a.rows : b.rows};
     return jet_of(g, sti_op_add2(g, &sti_op_jet_sum, &attr, a.value, b.value));
 }
 
 sti_jet sti_jet_pad(stint_graph *g, const sti_jet_space *space, sti_jet x, int rows)
 {
-    const jet_attr attr = {
+    const sti_jet_attr attr = {
         .variables = space->variables, .order = space->order, .rows = rows};
     return x.rows == rows ? x
                           : jet_of(g, sti_op_add1(g, &sti_op_jet_sum, &attr, x.value));
@@ -259,6 +257,7 @@ const sti_op sti_op_jet_bias = {
     .n_out = 1,
     .flags = STI_OP_INPLACE_0,
     .infer = infer_jet_bias,
+    .grad = sti_jet_grad_bias,
     .cost = sti_op_cost_move,
     .run = {[STI_CPU] = run_jet_bias},
 };

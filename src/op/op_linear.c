@@ -55,8 +55,22 @@ const sti_op sti_op_copy_value = {
 STI_UNARY_ROW(neg, STI_UNARY_NEG, .grad = grad_neg, .jet = sti_jet_rule_linear)
 STI_UNARY_ROW(scale, STI_UNARY_SCALE, .grad = grad_scale, .jet = sti_jet_rule_linear,
               .attr_bytes = sizeof(sti_unary_attr), .print = print_parameter)
+
+/* A number is the series of one coefficient. */
+static stint_status jet_add_scalar(stint_graph *g, const sti_node *node,
+                                   const sti_jet_rule *rule)
+{
+    stint_shape shape = stint_value_shape(g, rule->in[0].value);
+    shape.dim[0] = 1;
+    const float number = ((const sti_unary_attr *)node->attr)->parameter;
+    const sti_jet constant = {sti_op_fill(g, &shape, number), 1};
+    *rule->out = sti_jet_add_sum(g, &rule->space, rule->in[0], constant, 1);
+    return sti_graph_status(g);
+}
+
 STI_UNARY_ROW(add_scalar, STI_UNARY_ADD_SCALAR, .grad = grad_add_scalar,
-              .attr_bytes = sizeof(sti_unary_attr), .print = print_parameter)
+              .jet = jet_add_scalar, .attr_bytes = sizeof(sti_unary_attr),
+              .print = print_parameter)
 
 stint_value sti_op_copy(stint_graph *g, stint_value x)
 {

@@ -212,6 +212,11 @@ void sti_page_sheet_begin(sti_text *out)
     sti_text_add(out, "<div class=\"sheet\">\n");
 }
 
+void sti_page_large_sheet_begin(sti_text *out)
+{
+    sti_text_add(out, "<div class=\"sheet large\">\n");
+}
+
 void sti_page_picture_begin(sti_text *out)
 {
     sti_text_add(out, "<figure>");

@@ -96,6 +96,8 @@ void sti_page_shares_end(sti_text *out);
 /* A sheet of pictures with captions. Between begin and end: figures, each with any
  * number of images and one caption. */
 void sti_page_sheet_begin(sti_text *out);
+/* The same with three large pictures beside each other, on any screen. */
+void sti_page_large_sheet_begin(sti_text *out);
 void sti_page_picture_begin(sti_text *out);
 /* One image from the bytes of a PNG file, which become part of the page. */
 void sti_page_image(sti_text *out, const void *png, size_t n_bytes,

@@ -89,6 +89,7 @@ const char *const sti_page_style[] = {
     /* pictures */
     ".sheet{display:grid;gap:18px 14px;grid-template-columns:repeat(auto-fill,"
     "minmax(104px,1fr))}\n",
+    ".sheet.large{grid-template-columns:repeat(3,minmax(0,1fr))}\n",
     ".sheet figure{margin:0;min-width:0}\n",
     ".sheet img{display:block;width:100%;image-rendering:pixelated;border-radius:6px;"
     "background:var(--track);border:1px solid var(--line)}\n",
@@ -112,5 +113,5 @@ const char *const sti_page_style[] = {
     ".barred .bars{grid-column:1/-1;width:auto;padding:4px 0 0}"
     "table:not(.barred){width:auto;min-width:100%}"
     "svg text{font-size:14.5px}.strips text{font-size:12.5px}"
-    ".sheet{grid-template-columns:repeat(auto-fill,minmax(88px,1fr))}}\n",
+    ".sheet:not(.large){grid-template-columns:repeat(auto-fill,minmax(88px,1fr))}}\n",
     "@media print{body{background:#fff}.card{break-inside:avoid}}\n", NULL};

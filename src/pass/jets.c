@@ -185,8 +185,10 @@ stint_status sti_pass_fuse_jets(stint_graph *graph, sti_pass_note *note)
         if (sti_graph_node(graph, n)->op == &sti_op_jet_unary)
             st = fuse_node(graph, &uses, sti_graph_node(graph, n), &folded);
     sti_uses_destroy(&uses);
+    sti_pass_note_set(note, "%d scales and biases folded into functions", folded);
+    if (st == STINT_OK && folded == 0)
+        return STINT_OK;
     if (st == STINT_OK)
         st = sti_graph_sort(graph);
-    sti_pass_note_set(note, "%d scales and biases folded into functions", folded);
     return st == STINT_OK ? sti_pass_dead_code(graph, NULL) : st;
 }

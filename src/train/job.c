@@ -154,6 +154,22 @@ static stint_status check_scheme(const sti_job *job)
     return st;
 }
 
+/* How the sets of a field's loss get their derivatives. */
+static void describe_derivatives(const sti_network *network, stint_plan_result *result)
+{
+    static const char *const sets[STI_TERMS] = {"inside", "border", "start", "data"};
+    for (int s = 0; s < STI_TERMS; s++) {
+        const sti_field_way *way = &network->way[s];
+        if (way->asked)
+            result->derivatives[result->derivative_count++] = (stint_plan_derivatives){
+                .set = sets[s],
+                .jets = way->jets,
+                .laplacian = way->laplacian,
+                .reverse_multiply_adds = way->reverse_multiply_adds,
+                .jets_multiply_adds = way->jets_multiply_adds};
+    }
+}
+
 static stint_status plan_step(sti_job *job)
 {
     const sti_choice_hints hints = {.exact = sti_grow_has_networks(&job->course)};
@@ -175,6 +191,8 @@ static stint_status plan_step(sti_job *job)
     result->forward_flop = sti_network_forward_flop(&setup->train);
     result->context = job->inputs.network.context;
     result->of_field = job->inputs.network.field.coordinates > 0;
+    result->derivative_count = 0;
+    describe_derivatives(&setup->train, result);
     sti_plan_describe_step(&setup->train, job->plan.lanes, result);
 out:
     return st;

@@ -95,8 +95,9 @@ stint_status sti_report_add_curves(const sti_report_run *run, sti_page_file *pag
     add_pair_chart(run, true, out);
     add_pair_chart(run, false, out);
     add_plain_chart(&rate,
-                    run->context ? "Throughput, tokens a second"
-                                 : "Throughput, images a second",
+                    run->context       ? "Throughput, tokens a second"
+                    : run->coordinates ? "Throughput, points a second"
+                                       : "Throughput, images a second",
                     out);
     if (each > 0)
         add_plain_chart(&lr, "Learning rate", out);

@@ -3,6 +3,7 @@
  */
 STI_REPORT(figures)
 STI_REPORT(curves)
+STI_REPORT(field)
 STI_REPORT(memory)
 STI_REPORT(trained)
 STI_REPORT(forms)

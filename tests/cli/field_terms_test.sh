@@ -128,6 +128,44 @@ band = np.abs(r - 0.5) < 0.2
 assert np.abs(u - (r - 0.5))[band].max() < 0.06, np.abs(u - (r - 0.5))[band].max()
 PY
 
+# ---- ways ----
+
+# A beam to the fourth order: by series, and by what counts fewer multiply-adds.
+recipe beam 30 64 <<'INI'
+coordinates = x
+outputs = u
+domain = 0:1
+inside = (u_xxxx - pi^4*sin(pi*x))/50
+border = 10*u, u_xx
+exact = sin(pi*x)
+INI
+run 0 plan beam.ini --json
+json "[(d['set'], d['by'], d['multiply_adds']['jets']) for d in j['derivatives']] == [('inside', 'reverse', None), ('border', 'reverse', None)]"
+run 0 plan beam.ini --set field.by=auto
+says out "Derivatives of field.inside by jets: multiply-adds a point and step by jets"
+says out "Derivatives of field.border by jets, Laplacians whole"
+run 0 train beam.ini --out beam-r --json -q
+reverse=$(sed 's/.*"relative_l2":\([0-9.e-]*\).*/\1/' out)
+run 0 train beam.ini --out beam-j --json -q --set field.by=jets
+json "abs(j['relative_l2'] / $reverse - 1) < 1e-3"
+sha=$(sed 's/.*"weights_sha256":"\([0-9a-f]*\)".*/\1/' out)
+run 0 train beam.ini --out beam-a --json -q --set field.by=auto -j 1
+json "j['weights_sha256'] == '$sha'"
+
+# First derivatives of one output go backwards; a difference of second ones is no
+# Laplacian, one of two coordinates of three neither.
+recipe heat 2 64 <<'INI'
+coordinates = x,y,t
+outputs = u
+inside = u_x + u_y
+border = u_xx - u_yy + u_tt
+start = u_xx + u_yy
+INI
+run 0 plan heat.ini --json --set field.by=auto
+json "j['derivatives'][0]['by'] == 'reverse' and not any(d['laplacian'] for d in j['derivatives'])"
+run 2 plan heat.ini --set field.by=forward
+says err "field.by"
+
 # ---- refusals ----
 
 # refused STATUS WORDS FIELD-LINES

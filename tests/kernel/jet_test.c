@@ -200,6 +200,45 @@ static void products_agree(void **state)
     sti_free(z);
 }
 
+/* The gradient is the transpose of the product's own matrix, whose columns are products
+ * of b with series of one coefficient; the same bits everywhere. */
+static void product_gradients_agree(void **state)
+{
+    (void)state;
+    for (int order = 3; order <= STI_JET_LAPLACIAN; order += STI_JET_LAPLACIAN - 3) {
+        const sti_jet_table *t = sti_jet_table_of(2, order);
+        const sti_isa saved = sti_isa_now();
+        float *dz = noise(t->rows * VALUES, 1, -1, 1), *b = noise(3 * VALUES, 2, -1, 1);
+        float *da = noise(t->rows * VALUES, 3, -1, 1), *z = noise(t->rows, 4, -1, 1);
+        float *other = noise(t->rows * VALUES, 5, -1, 1);
+        sti_jet_mul_grad_f32(&(sti_team){2}, t, VALUES, dz, 3, b, t->rows, da);
+        for (int i = 0; i < VALUES; i++)
+            for (int j = 0; j < t->rows; j++) {
+                float unit[STI_JET_ROWS] = {0}, factor[3];
+                real want = 0;
+                unit[j] = 1;
+                for (int r = 0; r < 3; r++)
+                    factor[r] = b[r * VALUES + i];
+                sti_jet_mul_f32(&(sti_team){1}, t, 1, t->rows, unit, 3, factor, z);
+                for (int r = 0; r < t->rows; r++)
+                    want += (real)dz[r * VALUES + i] * (real)z[r];
+                assert_true(fabsl((real)da[j * VALUES + i] - want) < 2e-6L);
+            }
+        for (int isa = STI_ISA_REF; isa <= STI_ISA_AVX512; isa++) {
+            if (!sti_isa_force((sti_isa)isa))
+                continue;
+            sti_jet_mul_grad_f32(&(sti_team){3}, t, VALUES, dz, 3, b, t->rows, other);
+            assert_memory_equal(da, other, (size_t)t->rows * VALUES * sizeof *da);
+        }
+        sti_isa_force(saved);
+        sti_free(dz);
+        sti_free(b);
+        sti_free(da);
+        sti_free(z);
+        sti_free(other);
+    }
+}
+
 /* The Laplacian's table has the sums of the rows of order 2. */
 static void laplacians_agree(void **state)
 {
@@ -282,7 +321,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(functions_agree),  cmocka_unit_test(products_agree),
         cmocka_unit_test(laplacians_agree), cmocka_unit_test(bits_are_the_same),
-        cmocka_unit_test(rows_are_counted),
+        cmocka_unit_test(rows_are_counted), cmocka_unit_test(product_gradients_agree),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -170,8 +170,13 @@ static void add_sheet(sti_text *out)
                        .format = PNG_FORMAT_RGB};
     png_alloc_size_t n = sizeof png;
     assert_true(png_image_write_to_memory(&image, png, &n, 0, pixels, 0, NULL));
-    sti_page_sheet_begin(out);
-    for (int i = 0; i < 12; i++) {
+    for (int i = 0; i < 15; i++) {
+        if (i == 12)
+            sti_page_sheet_end(out);
+        if (i == 0)
+            sti_page_sheet_begin(out);
+        else if (i == 12)
+            sti_page_large_sheet_begin(out);
         sti_page_picture_begin(out);
         sti_page_image(out, png, n, "a tooltip with \"quotes\" & <tags>");
         sti_page_picture_end(out,

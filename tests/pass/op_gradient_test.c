@@ -346,7 +346,7 @@ static bool is_covered_elsewhere(const sti_op *op)
            /* tests/kernel/planar_test.c, tests/infer/fast_form_test.c */
            op == &sti_op_planar_from || op == &sti_op_planar_to ||
            op == &sti_op_planar_conv ||
-           /* tests/pass/derivatives_test.c; series have no gradients of their own */
+           /* tests/pass/derivatives_test.c, tests/pass/jet_gradient_test.c */
            strncmp(op->name, "jet_", 4) == 0 ||
            /* tests/kernel/gemm_byte_test.c, tests/cli/finetune_memory_test.sh */
            strstr(op->name, "_bytes") != NULL || strstr(op->name, "_update") != NULL ||

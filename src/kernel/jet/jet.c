@@ -113,7 +113,7 @@ void sti_jet_unary_f32(const sti_team *team, const sti_jet_call *call, const flo
 
 typedef struct mul_job {
     sti_jet_product product; /* of all values */
-    const sti_jet_kernels *kernels;
+    void (*loop)(const sti_jet_product *product);
 } mul_job;
 
 static void mul_piece(void *arg, int64_t piece, int worker)
@@ -126,7 +126,7 @@ static void mul_piece(void *arg, int64_t piece, int worker)
     p.a += at;
     p.b += at;
     p.z += at;
-    job->kernels->mul(&p);
+    job->loop(&p);
 }
 
 void sti_jet_mul_f32(const sti_team *team, const sti_jet_table *table, int64_t n,
@@ -140,6 +140,22 @@ void sti_jet_mul_f32(const sti_team *team, const sti_jet_table *table, int64_t n
                                .a = a,
                                .b = b,
                                .z = z},
-                   .kernels = jet_kernels_now()};
+                   .loop = jet_kernels_now()->mul};
+    sti_team_run(team, (n + PIECE - 1) / PIECE, mul_piece, &job);
+}
+
+void sti_jet_mul_grad_f32(const sti_team *team, const sti_jet_table *table, int64_t n,
+                          const float *dz, int b_rows, const float *b, int a_rows,
+                          float *da)
+{
+    mul_job job = {.product = {.table = table,
+                               .a_rows = a_rows,
+                               .b_rows = b_rows,
+                               .n = n,
+                               .stride = n,
+                               .a = dz,
+                               .b = b,
+                               .z = da},
+                   .loop = jet_kernels_now()->mul_grad};
     sti_team_run(team, (n + PIECE - 1) / PIECE, mul_piece, &job);
 }

@@ -89,5 +89,10 @@ void sti_jet_unary_f32(const sti_team *team, const sti_jet_call *call, const flo
 /* z [rows, n] = the series of the product of a [a_rows, n] and b [b_rows, n]. */
 void sti_jet_mul_f32(const sti_team *team, const sti_jet_table *table, int64_t n,
                      int a_rows, const float *a, int b_rows, const float *b, float *z);
+/* The gradient of a sum over z that has the gradient dz [rows, n], with respect to a:
+ * da [a_rows, n]. By b alike, since products commute. da must not overlap the rest. */
+void sti_jet_mul_grad_f32(const sti_team *team, const sti_jet_table *table, int64_t n,
+                          const float *dz, int b_rows, const float *b, int a_rows,
+                          float *da);
 
 #endif

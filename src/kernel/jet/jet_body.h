@@ -271,6 +271,29 @@ static void mul_loop(const sti_jet_product *p)
     }
 }
 
+/* What product_of sends from a to z, backwards: row `left` of da gets dz times row
+ * `right` of b, pair by pair. */
+static void mul_grad_loop(const sti_jet_product *p)
+{
+    const sti_jet_table *t = p->table;
+    series b, da;
+    for (int64_t at = 0; at < p->n; at += STI_LANES) {
+        const int64_t n = p->n - at < STI_LANES ? p->n - at : STI_LANES;
+        for (int i = 0; i < p->b_rows; i++)
+            b.at[i] = load_part(p->b + i * p->stride + at, n);
+        for (int i = 0; i < p->a_rows; i++)
+            da.at[i] = lane_splat(0.0f);
+        for (int k = 0; k < t->rows; k++) {
+            const lane_f dz = load_part(p->a + k * p->stride + at, n);
+            for (int q = t->begin[k]; q < t->begin[k + 1]; q++)
+                if (t->pair[q].left < p->a_rows && t->pair[q].right < p->b_rows)
+                    da.at[t->pair[q].left] += dz * b.at[t->pair[q].right];
+        }
+        for (int i = 0; i < p->a_rows; i++)
+            store_part(p->z + i * p->stride + at, n, da.at[i]);
+    }
+}
+
 const sti_jet_kernels TABLE = {
     .unary =
         {
@@ -289,4 +312,5 @@ const sti_jet_kernels TABLE = {
             [STI_JET_RELU] = jet_relu_loop,
         },
     .mul = mul_loop,
+    .mul_grad = mul_grad_loop,
 };

@@ -22,7 +22,7 @@ typedef struct sti_jet_block {
 
 typedef void sti_jet_loop(const sti_jet_block *block);
 
-/* The product's block. */
+/* The product's block; of its gradient a is dz, of all rows, and z is da [a_rows]. */
 typedef struct sti_jet_product {
     const sti_jet_table *table;
     int a_rows, b_rows;
@@ -34,6 +34,7 @@ typedef struct sti_jet_product {
 typedef struct sti_jet_kernels {
     sti_jet_loop *unary[STI_JET_KINDS];
     void (*mul)(const sti_jet_product *product);
+    void (*mul_grad)(const sti_jet_product *product);
 } sti_jet_kernels;
 
 extern const sti_jet_kernels sti_jet_kernels_ref, sti_jet_kernels_avx2,
