@@ -18,15 +18,16 @@ static sti_gemm_shape forward_product(const sti_conv_shape *s)
                             .ldc = s->co};
 }
 
+/* (Weights that are kept are turned, so that they are read as they lie.) */
 static sti_gemm_shape data_product(const sti_conv_shape *s)
 {
     return (sti_gemm_shape){.m = s->n * s->h * s->w,
                             .n = s->ci,
                             .k = s->co,
                             .lda = s->co,
-                            .ldb = s->co,
+                            .ldb = s->kept ? s->ci : s->co,
                             .ldc = s->ci,
-                            .trans_b = true};
+                            .trans_b = !s->kept};
 }
 
 void sti_conv_plan_product(sti_conv_plan *plan)
