@@ -374,8 +374,10 @@ stint_status sti_network_build(const sti_network_desc *desc, stint_mode mode,
         sti_network_fini(&net);
         return st;
     }
-    if (mode == STINT_TRAIN)
+    if (mode == STINT_TRAIN) {
         sti_graph_update_at_once(net.graph, &desc->at_once);
+        sti_graph_keep_constants(net.graph, desc->keeps);
+    }
     find_outputs(&net);
     *network = net;
     return STINT_OK;

@@ -71,6 +71,12 @@ stint_status sti_pass_loops(stint_graph *graph, sti_pass_note *note);
  * Of an EVAL graph; bits stay. Not of the standard pipeline: it must have passed before
  * a graph with views of constants is planned. */
 stint_status sti_pass_constant(stint_graph *graph, sti_pass_note *note);
+/* In a graph in its final order, what depends on frozen values alone (frozen
+ * parameters, statistics that nothing updates, tensors of a reference model, constants)
+ * is marked to be run once, and stands first; frozen weights of convolutions and of
+ * dense layers' gradients are made ready there (once.c). Bits stay. For plan/, whose
+ * copy of a graph it changes. */
+stint_status sti_pass_once(stint_graph *graph, sti_pass_note *note);
 /* Constant factors and addends of channels, those of batch normalisations among them,
  * into the weights and bias of the convolution or product before (affine.c). For an
  * EVAL graph whose weights are constants; run sti_pass_constant before it, fusion and

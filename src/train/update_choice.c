@@ -181,6 +181,7 @@ stint_status sti_update_choose(sti_inputs *in)
     const sti_optimizer_values *optimizer = sti_optimizer_section_of(in->recipe);
     chooser c;
     in->network.frozen_bytes = update->frozen == STI_FROZEN_INT8;
+    in->network.keeps = update->keep;
     if (update->at_once)
         in->network.at_once =
             (sti_update_rule){sti_update_op(optimizer), optimizer->decay_all};

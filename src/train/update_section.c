@@ -64,6 +64,22 @@ static const sti_option rows[] = {
      .help = "parameters are updated within the step, each when its gradient is there "
              "and nobody reads its old value any more, so that gradients do not wait "
              "in memory; of steps of one micro-batch, without optimizer.clip"},
+    {.name = "keep",
+     .type = STI_OPTION_BOOL,
+     STI_OPTION_NO_BOUND,
+     .default_text = "false",
+     AT(keep),
+     .same_weights = true,
+     .help = "what depends on frozen parameters alone is computed once and kept: "
+             "filters of minimal filtering, panels, factors of frozen normalisations; "
+             "steps take less time and more memory"},
+    {.name = "fold_norm",
+     .type = STI_OPTION_BOOL,
+     STI_OPTION_NO_BOUND,
+     .default_text = "false",
+     AT(fold_norm),
+     .help = "frozen normalisations with frozen scales become part of the frozen "
+             "convolutions before them in training; roundings differ"},
     {.name = "gains",
      .type = STI_OPTION_PATH,
      STI_OPTION_NO_BOUND,

@@ -19,6 +19,8 @@ typedef struct sti_update_values {
     int what;
     int frozen;        /* how what is not trained is held */
     bool at_once;      /* updates within the step */
+    bool keep;         /* what is frozen is made ready once */
+    bool fold_norm;    /* frozen normalisations in their convolutions */
     int64_t rank;      /* of STI_UPDATE_LORA, and */
     double alpha;      /* what its product is scaled by, over the rank */
     bool attention;    /* adapters beside attention's products only */

@@ -143,11 +143,11 @@ static void check_kept(conv_data *d, int direction)
         return;
     conv_data ready = *d;
     ready.w = guarded_nan_alloc((size_t)floats * sizeof *ready.w);
-    ready.s.kept = true;
     for (int threads = 1; threads < 4; threads += 2) {
         const sti_team team = {.threads = threads};
         const sti_conv_plan plain = plan_of(d, false, direction, threads);
-        const sti_conv_plan kept = plan_of(&ready, false, direction, threads);
+        const sti_conv_plan kept =
+            sti_conv_plan_kept_f32(&d->s, (sti_conv_direction)direction, threads);
         const size_t bytes = result_bytes(d, &plain);
         void *want = guarded_alloc(bytes), *got = guarded_alloc(bytes);
         void *scratch = guarded_nan_alloc(plain.scratch_bytes);
@@ -297,16 +297,13 @@ static void chosen_shapes(void **state)
 {
     static const sti_conv_shape shapes[] = {
         /* n, h, w, ci, co, kh, kw, stride, pad, groups */
-        {1, 5, 5, 700, 760, 1, 1, 1, 0, 1, 0, 0, false,
-         false}, /* product, any direction */
-        {6, 2, 2, 512, 48, 3, 3, 1, 1, 1, 0, 0, false, false}, /* two chunks forward */
-        {8, 3, 3, 48, 512, 3, 3, 2, 1, 1, 0, 0, false,
-         false}, /* of some phases of data */
-        {1, 19, 19, 2, 2, 17, 17, 1, 3, 2, 0, 0, false, false}, /* more than 128 taps */
-        {2, 92, 92, 48, 700, 1, 1, 2, 0, 1, 0, 0, false,
-         false},                                              /* a shorter last chunk */
-        {0, 9, 9, 16, 32, 3, 3, 1, 1, 1, 0, 0, false, false}, /* empty */
-        {3, 2, 2, 5, 7, 3, 3, 1, 0, 1, 0, 0, false, false},
+        {1, 5, 5, 700, 760, 1, 1, 1, 0, 1, 0, 0, false},  /* product, any direction */
+        {6, 2, 2, 512, 48, 3, 3, 1, 1, 1, 0, 0, false},   /* two chunks forward */
+        {8, 3, 3, 48, 512, 3, 3, 2, 1, 1, 0, 0, false},   /* of some phases of data */
+        {1, 19, 19, 2, 2, 17, 17, 1, 3, 2, 0, 0, false},  /* more than 128 taps */
+        {2, 92, 92, 48, 700, 1, 1, 2, 0, 1, 0, 0, false}, /* a shorter last chunk */
+        {0, 9, 9, 16, 32, 3, 3, 1, 1, 1, 0, 0, false},    /* empty */
+        {3, 2, 2, 5, 7, 3, 3, 1, 0, 1, 0, 0, false},
     };
     model_rng rng = {9};
     (void)state;

@@ -15,9 +15,7 @@ static bool is_felt(const sti_conv_shape *s)
 
 int64_t sti_conv_kept_floats(const sti_conv_shape *shape, sti_conv_direction direction)
 {
-    sti_conv_shape plain = *shape;
-    plain.kept = false;
-    const sti_conv_plan plan = sti_conv_plan_f32(&plain, direction, 1);
+    const sti_conv_plan plan = sti_conv_plan_f32(shape, direction, 1);
     switch (plan.algorithm) {
     case STI_CONV_WINOGRAD:
         return sti_conv_winograd_kept_floats(&plan);
@@ -58,7 +56,7 @@ void sti_conv_keep(const sti_team *team, const sti_conv_plan *plan, const float 
                    float *kept_out, void *scratch)
 {
     const sti_conv_shape *s = &plan->shape;
-    assert(!s->kept);
+    assert(!plan->kept);
     /* (Packing leaves gaps.) */
     memset(kept_out, 0,
            (size_t)sti_conv_kept_floats(s, plan->direction) * sizeof *kept_out);

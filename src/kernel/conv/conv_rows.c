@@ -335,7 +335,7 @@ void sti_conv_rows_forward(const sti_team *team, const sti_conv_plan *plan,
         j.product.bias = epilogue->bias;
         j.product.relu = epilogue->relu;
     }
-    if (s->kept)
+    if (plan->kept)
         j.product.panels = w;
     else
         sti_team_run(team, s->groups * s->kh * s->kw, forward_pack, &j);
@@ -532,10 +532,10 @@ void sti_conv_rows_data(const sti_team *team, const sti_conv_plan *plan,
                   .w = w,
                   .dx = dx_out,
                   .panels = panels,
-                  .packed = s->kept ? w : panels,
+                  .packed = plan->kept ? w : panels,
                   .lines = sti_conv_part(scratch, p->workers_at),
                   .product = data_product(s, &p->source)};
-    if (!s->kept)
+    if (!plan->kept)
         sti_team_run(team, s->stride * s->stride * s->groups, data_pack, &j);
     sti_team_run(team, source_pieces(&p->source), data_piece, &j);
 }
@@ -583,7 +583,7 @@ void sti_conv_plan_rows(sti_conv_plan *plan)
     p->panel_floats = panel_floats(s, forward);
     const int64_t line_floats = source_cut(&p->source, p->panel_floats);
     p->panels_at = sti_conv_plan_add(
-        plan, s->kept ? 0 : sti_conv_part_bytes(p->panel_floats, sizeof(float)));
+        plan, plan->kept ? 0 : sti_conv_part_bytes(p->panel_floats, sizeof(float)));
     p->worker_bytes = sti_conv_part_bytes(line_floats, sizeof(float));
     p->workers_at = sti_conv_plan_add_workers(plan, p->worker_bytes);
 }

@@ -10,7 +10,6 @@
 typedef struct sti_conv_shape {
     int64_t n, h, w, ci, co, kh, kw, stride, pad, groups, oh, ow;
     bool winograd; /* by minimal filtering, where sti_conv_winograd_fits */
-    bool kept;     /* weights come as sti_conv_keep makes them (conv_kept.h) */
 } sti_conv_shape;
 
 /* Whether minimal filtering F(2 x 2, 3 x 3) takes the shape: 3 x 3 taps, stride 1, one

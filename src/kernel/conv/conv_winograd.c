@@ -86,7 +86,7 @@ void sti_conv_plan_winograd(sti_conv_plan *plan)
     int64_t cols = 0;
     panel_width(sti_gemm_kernels_now(), p->co, 0, &cols); /* the widest */
     /* Packing backward takes a panel at a time. */
-    const bool packs = !plan->shape.kept;
+    const bool packs = !plan->kept;
     const int64_t packed = backward && packs ? ELEMENTS * (cols * p->c + GAP) : 0;
     p->worker_bytes = sti_conv_part_bytes(
         sti_conv_max(ELEMENTS * (p->in_element + p->out_element), packed),
@@ -310,7 +310,7 @@ void sti_conv_winograd_forward(const sti_team *team, const sti_conv_plan *plan,
 {
     job j = job_make(plan, x, w, y_out, scratch);
     j.epilogue = epilogue;
-    if (plan->shape.kept)
+    if (plan->kept)
         j.packed = w;
     else
         pack(team, &j, STI_CONV_FORWARD);
@@ -322,7 +322,7 @@ void sti_conv_winograd_data(const sti_team *team, const sti_conv_plan *plan,
                             void *scratch)
 {
     job j = job_make(plan, dy, w, dx_out, scratch);
-    if (plan->shape.kept)
+    if (plan->kept)
         j.packed = w;
     else
         pack(team, &j, STI_CONV_BACKWARD_DATA);
