@@ -126,6 +126,11 @@ stint_status sti_pass_quantise(stint_graph *graph, sti_role role, int bits);
  * are such weights, but none that can be. */
 stint_status sti_pass_bytes(stint_graph *graph, const sti_train_set *set);
 
+/* Batch normalisations with frozen statistics whose scale is not in the set, in the
+ * convolutions before them, where those are not in it either (fold_norm.c): before
+ * fusion and gradients, in training. Results are those of other roundings. */
+stint_status sti_pass_fold_norm(stint_graph *graph, const sti_train_set *set);
+
 /* ---- low-rank adapters (lora.c) ---- */
 
 #define STI_LORA_A ".lora_a" /* behind the scope of a weight: [k, rank], */

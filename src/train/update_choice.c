@@ -182,6 +182,7 @@ stint_status sti_update_choose(sti_inputs *in)
     chooser c;
     in->network.frozen_bytes = update->frozen == STI_FROZEN_INT8;
     in->network.keeps = update->keep;
+    in->network.fold_norm = update->fold_norm;
     if (update->at_once)
         in->network.at_once =
             (sti_update_rule){sti_update_op(optimizer), optimizer->decay_all};
