@@ -352,9 +352,9 @@ stint_status sti_network_build(const sti_network_desc *desc, stint_mode mode,
         st = add_bayes(desc, mode, net.graph);
     if (st == STINT_OK)
         st = sti_pass_lora(net.graph, &desc->lora);
-    if (st == STINT_OK && mode == STINT_TRAIN && desc->update && desc->fold_norm &&
-        !desc->frozen_bytes)
-        st = sti_pass_fold_norm(net.graph, &(sti_train_set){is_in_set, desc->update});
+    if (st == STINT_OK && mode == STINT_TRAIN && desc->update && desc->fold_norm)
+        st = sti_pass_fold_norm(net.graph, &(sti_train_set){is_in_set, desc->update},
+                                desc->frozen_bytes);
     if (st == STINT_OK)
         st = sti_pass_prepare(net.graph);
     if (st == STINT_OK && desc->winograd && !desc->bf16)

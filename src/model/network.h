@@ -70,7 +70,7 @@ typedef struct sti_network_desc {
     const sti_update_set *update; /* in training: what is trained; NULL: all of it */
     bool frozen_bytes; /* with update: the other weights in bytes, see sti_pass_bytes */
     bool fold_norm;    /* likewise: frozen norms in frozen convolutions, see
-                          sti_pass_fold_norm; without frozen_bytes */
+                          sti_pass_fold_norm */
     bool keeps;        /* in training: what is frozen is made ready once, see
                                  sti_graph_keep_constants */
     const sti_network_weights *constant; /* EVAL, not bf16; NULL: weights come later */

@@ -21,7 +21,8 @@ static bool is_frozen(const stint_graph *g, stint_value v, const sti_train_set *
 
 /* The convolution that a frozen normalisation may become part of; NULL: none. */
 static sti_node *convolution_of(const stint_graph *g, const sti_node *norm,
-                                const sti_uses *uses, const sti_train_set *set)
+                                const sti_uses *uses, const sti_train_set *set,
+                                bool bytes)
 {
     const sti_batch_norm_attr *attr = norm->attr;
     if (norm->op != &sti_op_batch_norm || !attr->eval || attr->has_residual ||
@@ -32,7 +33,8 @@ static sti_node *convolution_of(const stint_graph *g, const sti_node *norm,
         !is_frozen(g, norm->in[SCALE], set))
         return NULL;
     const sti_conv2d_attr *window = conv->attr;
-    return window->has_bias || window->relu ? NULL : conv;
+    const bool deep = sti_graph_value(g, conv->in[1])->shape.dim[2] > 1;
+    return window->has_bias || window->relu || (bytes && deep) ? NULL : conv;
 }
 
 static void fold(stint_graph *g, sti_node *norm, sti_node *conv)
@@ -56,14 +58,15 @@ static void fold(stint_graph *g, sti_node *norm, sti_node *conv)
     sti_graph_kill(g, conv);
 }
 
-stint_status sti_pass_fold_norm(stint_graph *graph, const sti_train_set *set)
+stint_status sti_pass_fold_norm(stint_graph *graph, const sti_train_set *set,
+                                bool bytes)
 {
     const int32_t nodes = sti_graph_node_count(graph);
     sti_uses uses;
     stint_status st = sti_uses_create(graph, &uses);
     for (int32_t n = 0; n < nodes && st == STINT_OK; n++) {
         sti_node *norm = sti_graph_node(graph, n);
-        sti_node *conv = convolution_of(graph, norm, &uses, set);
+        sti_node *conv = convolution_of(graph, norm, &uses, set, bytes);
         if (conv)
             fold(graph, norm, conv);
         st = sti_graph_status(graph);

@@ -128,8 +128,10 @@ stint_status sti_pass_bytes(stint_graph *graph, const sti_train_set *set);
 
 /* Batch normalisations with frozen statistics whose scale is not in the set, in the
  * convolutions before them, where those are not in it either (fold_norm.c): before
- * fusion and gradients, in training. Results are those of other roundings. */
-stint_status sti_pass_fold_norm(stint_graph *graph, const sti_train_set *set);
+ * fusion and gradients, in training. Results are those of other roundings. bytes: but
+ * not where sti_pass_bytes, which comes after it, will hold the weights. */
+stint_status sti_pass_fold_norm(stint_graph *graph, const sti_train_set *set,
+                                bool bytes);
 
 /* ---- low-rank adapters (lora.c) ---- */
 

@@ -65,21 +65,23 @@ static const sti_option rows[] = {
              "and nobody reads its old value any more, so that gradients do not wait "
              "in memory; of steps of one micro-batch, without optimizer.clip"},
     {.name = "keep",
-     .type = STI_OPTION_BOOL,
+     .type = STI_OPTION_CHOICE,
      STI_OPTION_NO_BOUND,
-     .default_text = "false",
+     .default_text = "no",
+     .choices = "no|auto|yes",
      AT(keep),
      .same_weights = true,
-     .help = "what depends on frozen parameters alone is computed once and kept: "
-             "filters of minimal filtering, panels, factors of frozen normalisations; "
-             "steps take less time and more memory"},
+     .unit = "WORD",
+     .help = "yes: what depends on frozen tensors alone is computed once and kept, "
+             "filters of minimal filtering, panels, factors of normalisations; steps "
+             "take less time and more memory; auto: where run.memory is auto"},
     {.name = "fold_norm",
      .type = STI_OPTION_BOOL,
      STI_OPTION_NO_BOUND,
      .default_text = "false",
      AT(fold_norm),
-     .help = "frozen normalisations with frozen scales become part of the frozen "
-             "convolutions before them in training; roundings differ"},
+     .help = "in training frozen normalisations become part of the frozen convolutions "
+             "before them, but not of int8 ones; roundings differ"},
     {.name = "gains",
      .type = STI_OPTION_PATH,
      STI_OPTION_NO_BOUND,

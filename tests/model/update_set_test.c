@@ -384,6 +384,72 @@ static void gradients_of_residuals(void **state)
     other_sums = false;
 }
 
+static int count_op(const stint_graph *g, const sti_op *op)
+{
+    int count = 0;
+    for (int32_t n = 0; n < sti_graph_node_count(g); n++)
+        count += sti_graph_node(g, n)->op == op;
+    return count;
+}
+
+static int takes_shifts_of_the_end(void *user, const sti_value_row *row)
+{
+    (void)user;
+    const bool end = strstr(row->name, "layer3") || strstr(row->name, "fc");
+    return end && (strstr(row->name, "shift") || strstr(row->name, "fc"))
+               ? STI_SHARE_WHOLE
+               : 0;
+}
+
+/* Normalisations that have become part of convolutions: the gradients of the network
+ * that has them, within the roundings. */
+static void norms_in_convolutions(void **state)
+{
+    (void)state;
+    sti_network_desc desc = {.name = "resnet8",
+                             .model = {.classes = 5, .width = 16},
+                             .height = 16,
+                             .width = 16,
+                             .channels = 3,
+                             .freeze_norm = true};
+    sti_update_set set = {.count = 0};
+    sti_network plain, folded;
+    runner rp, rf;
+    assert_int_equal(sti_network_build(&desc, STINT_TRAIN, 3, &plain), STINT_OK);
+    assert_int_equal(
+        sti_update_set_choose(plain.graph, takes_shifts_of_the_end, NULL, &set),
+        STINT_OK);
+    sti_network_fini(&plain);
+    desc.update = &set;
+    assert_int_equal(sti_network_build(&desc, STINT_TRAIN, 3, &plain), STINT_OK);
+    desc.fold_norm = true;
+    assert_int_equal(sti_network_build(&desc, STINT_TRAIN, 3, &folded), STINT_OK);
+    assert_true(count_op(plain.graph, &sti_op_batch_norm) >= 7);
+    assert_int_equal(count_op(folded.graph, &sti_op_batch_norm), 0);
+    run(plain.graph, 5, &rp);
+    run(folded.graph, 5, &rf);
+    for (int32_t i = 0; i < sti_graph_output_count(plain.graph); i++) {
+        const sti_output *o = &sti_graph_outputs(plain.graph)[i];
+        const sti_output *mine = gradient_of(folded.graph, o->name);
+        if (o->kind != STI_OUTPUT_GRADIENT)
+            continue;
+        const stint_shape shape = stint_value_shape(plain.graph, o->value);
+        const int64_t count = stint_shape_count(&shape);
+        const float *want = sti_exec_address(rp.exec, o->value);
+        other_sums = true;
+        check_numbers(want, count, o->name);
+        compare_run(mine, sti_exec_address(rf.exec, mine->value), want, count,
+                    largest_of(want, count));
+        other_sums = false;
+    }
+    check_kept(&desc, &folded, 5, &rf);
+    runner_fini(&rp);
+    runner_fini(&rf);
+    sti_network_fini(&plain);
+    sti_network_fini(&folded);
+    sti_update_set_fini(&set);
+}
+
 static void gradients_of_tied_tables(void **state)
 {
     (void)state;
@@ -630,6 +696,7 @@ int main(void)
         cmocka_unit_test(words_stand_for_names),
         cmocka_unit_test(lists_are_read),
         cmocka_unit_test(gradients_of_residuals),
+        cmocka_unit_test(norms_in_convolutions),
         cmocka_unit_test(gradients_of_tied_tables),
         cmocka_unit_test(gradients_of_a_layer_used_twice),
         cmocka_unit_test(nothing_is_left_below_the_cut),
