@@ -49,7 +49,7 @@ typedef struct sti_conv_kept_attr {
     int32_t has_bias, relu; /* conv2d_kept's epilogue */
 } sti_conv_kept_attr;
 extern const sti_op sti_op_conv2d_keep, sti_op_conv2d_kept, sti_op_conv2d_grad_x_kept;
-/* Of a node conv2d or conv2d_grad_x; false: it is neither, or nothing is worth keeping.
+/* What a node conv2d or conv2d_grad_x keeps; false: nothing, or it is another node.
  */
 bool sti_op_conv_kept(const stint_graph *graph, const sti_node *node,
                       sti_conv_kept_attr *attr_out);

@@ -352,7 +352,7 @@ static stint_status registers_moved(int64_t step)
                     step + 1);
 }
 
-/* Of the parameters as they are by now: those of a model begun with or of a checkpoint.
+/* Takes the parameters as they are by now: of a model begun with or of a checkpoint.
  */
 static void make_kept(sti_step_engine *engine)
 {
