@@ -24,10 +24,10 @@ typedef struct call_row {
 struct sti_exec {
     const sti_plan *plan;
     void *base[STI_REGIONS];
-    call_row *calls; /* views need none */
-    int32_t call_count;
-    void **slots;  /* inputs and outputs of every call, in a row */
-    fixup *fixups; /* grouped by region */
+    call_row *calls;                /* views need none */
+    int32_t call_count, once_count; /* the first of them run once */
+    void **slots;                   /* inputs and outputs of every call, in a row */
+    fixup *fixups;                  /* grouped by region */
     int64_t fix_begin[STI_REGIONS + 1];
     const sti_final_point *points; /* to be told, [point_count] */
     int point_count;
@@ -122,6 +122,7 @@ static void fill_calls(sti_exec *exec)
         exec->calls[at].run = node->op->run[STI_CPU];
         exec->calls[at].call.graph = graph;
         exec->calls[at].call.node = node;
+        exec->once_count += node->once;
         if (node->op->scratch_bytes)
             exec->calls[at].call.scratch_bytes =
                 node->op->scratch_bytes(graph, node, exec->plan->threads);
@@ -219,6 +220,15 @@ static void run_call(call_row *row, const sti_team *team, const sti_step *step)
     row->run(&row->call);
 }
 
+void sti_exec_run_kept(sti_exec *exec, const sti_team *team)
+{
+    const unsigned mode = sti_float_mode_enter();
+    const sti_step step = {0};
+    for (int32_t i = 0; i < exec->once_count; i++)
+        run_call(&exec->calls[i], team, &step);
+    sti_float_mode_leave(mode);
+}
+
 /* Points before the call's node, or all: views between two calls are done with the
  * first. Returns the next point. */
 static int tell_points(const sti_exec *exec, int next, int32_t call)
@@ -236,7 +246,7 @@ void sti_exec_run_timed(sti_exec *exec, const sti_team *team, const sti_step *st
     unsigned mode = sti_float_mode_enter();
     int64_t before = ns_total ? sti_clock_ns() : 0;
     int point = 0;
-    for (int32_t i = 0; i < exec->call_count; i++) {
+    for (int32_t i = exec->once_count; i < exec->call_count; i++) {
         run_call(&exec->calls[i], team, step);
         point = tell_points(exec, point, i + 1);
         if (!ns_total)
@@ -299,7 +309,8 @@ stint_status sti_exec_run_checked(sti_exec *exec, const sti_team *team,
 {
     unsigned mode = sti_float_mode_enter();
     stint_status status = check_leaves(exec);
-    for (int32_t i = 0; i < exec->call_count && status == STINT_OK; i++) {
+    for (int32_t i = exec->once_count; i < exec->call_count && status == STINT_OK;
+         i++) {
         const sti_node *node = exec->calls[i].call.node;
         run_call(&exec->calls[i], team, step);
         for (int32_t k = 0; k < node->n_out && status == STINT_OK; k++)

@@ -28,6 +28,12 @@ typedef void sti_exec_point_fn(void *user, const sti_final_point *point);
 void sti_exec_set_ready_callback(sti_exec *exec, const sti_final_point *points,
                                  int count, sti_exec_point_fn *fn, void *user);
 
+/* What is run once (plan/plan.h, sti_graph_keep_constants), into KEPT: after the frozen
+ * values that it depends on are there, and before the first run; again only where they
+ * have changed. Nothing where the plan has no such nodes. Executors that share KEPT
+ * need it done by one of them. */
+void sti_exec_run_kept(sti_exec *exec, const sti_team *team);
+
 /* One run. team->threads must be <= plan->threads. */
 void sti_exec_run(sti_exec *exec, const sti_team *team, const sti_step *step);
 

@@ -143,6 +143,7 @@ struct sti_node {
     int8_t inplace;    /* input that output 0 is laid over, -1: none (pass/inplace) */
     bool backward;     /* appended by the gradient pass */
     bool again;        /* a copy of another one, run to save memory */
+    bool once;         /* run before the first run alone (pass/once) */
 };
 
 typedef enum sti_role {
@@ -279,6 +280,14 @@ size_t sti_graph_value_bytes(const sti_value_row *row);
  * any more (plan/update_nodes). */
 void sti_graph_update_at_once(stint_graph *graph, const sti_update_rule *rule);
 const sti_update_rule *sti_graph_update_rule(const stint_graph *graph); /* or NULL */
+/* What depends on frozen values alone is computed once and kept beside the parameters
+ * (pass/once); the plan's own copy of the graph has those nodes. */
+void sti_graph_keep_constants(stint_graph *graph, bool keep);
+bool sti_graph_keeps_constants(const stint_graph *graph);
+/* How many nodes pass/schedule looks ahead for one that frees memory; 0: those that are
+ * ready alone. */
+void sti_graph_set_look_ahead(stint_graph *graph, int nodes);
+int sti_graph_look_ahead(const stint_graph *graph);
 /* Two parameters are the mean and the spread of one weight. */
 void sti_graph_set_spread(stint_graph *graph, stint_value mean, stint_value spread);
 /* Nodes appended from now on are marked as backward (and get `scope`), until NULL. */

@@ -90,6 +90,8 @@ stint_status sti_graph_copy(const stint_graph *graph, stint_graph **copy_out)
         return status;
     copy->inputs_kept = graph->inputs_kept;
     copy->update = graph->update;
+    copy->keeps_constants = graph->keeps_constants;
+    copy->look_ahead = graph->look_ahead;
     if (!copy_rows(graph, copy)) {
         stint_graph_destroy(copy);
         return STINT_E_MEMORY;

@@ -162,6 +162,26 @@ const sti_update_rule *sti_graph_update_rule(const stint_graph *graph)
     return graph->update.op ? &graph->update : NULL;
 }
 
+void sti_graph_keep_constants(stint_graph *graph, bool keep)
+{
+    graph->keeps_constants = keep;
+}
+
+bool sti_graph_keeps_constants(const stint_graph *graph)
+{
+    return graph->keeps_constants;
+}
+
+void sti_graph_set_look_ahead(stint_graph *graph, int nodes)
+{
+    graph->look_ahead = nodes;
+}
+
+int sti_graph_look_ahead(const stint_graph *graph)
+{
+    return graph->look_ahead;
+}
+
 void sti_graph_drop_outputs(stint_graph *graph, sti_output_kind kind)
 {
     int32_t kept = 0;

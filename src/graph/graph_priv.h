@@ -27,6 +27,8 @@ struct stint_graph {
     bool inputs_kept;            /* sti_graph_keep_inputs */
     bool sampled;                /* sti_graph_sample */
     sti_update_rule update;      /* sti_graph_update_at_once */
+    bool keeps_constants;        /* sti_graph_keep_constants */
+    int look_ahead;              /* sti_graph_set_look_ahead */
 
     stint_status status; /* first failure of a builder call */
     const char *failure; /* its text */

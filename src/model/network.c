@@ -10,6 +10,10 @@
 #include "pass/pass.h"
 #include "stint/op.h"
 
+/* Nodes that the order of a part's training looks ahead for memory. (Other orders stay
+ * as recorded plans know them.) */
+enum { LOOK_AHEAD = 3 };
+
 /* Value of an output; a pass may have put another one in its place. -1: none. */
 static stint_value find_output(const stint_graph *graph, const char *name)
 {
@@ -352,6 +356,9 @@ stint_status sti_network_build(const sti_network_desc *desc, stint_mode mode,
         st = add_bayes(desc, mode, net.graph);
     if (st == STINT_OK)
         st = sti_pass_lora(net.graph, &desc->lora);
+    if (st == STINT_OK && mode == STINT_TRAIN && desc->update && desc->fold_norm)
+        st = sti_pass_fold_norm(net.graph, &(sti_train_set){is_in_set, desc->update},
+                                desc->frozen_bytes);
     if (st == STINT_OK)
         st = sti_pass_prepare(net.graph);
     if (st == STINT_OK && desc->field.coordinates > 0)
@@ -370,14 +377,18 @@ stint_status sti_network_build(const sti_network_desc *desc, stint_mode mode,
         st = hold_weights(net.graph, desc->constant, desc->winograd);
     if (st == STINT_OK && net.adds)
         st = sti_pass_adds(net.graph, NULL);
+    if (mode == STINT_TRAIN && (desc->update || desc->at_once.op))
+        sti_graph_set_look_ahead(net.graph, LOOK_AHEAD);
     if (st == STINT_OK)
         st = sti_pass_standard(net.graph);
     if (st != STINT_OK) {
         sti_network_fini(&net);
         return st;
     }
-    if (mode == STINT_TRAIN)
+    if (mode == STINT_TRAIN) {
         sti_graph_update_at_once(net.graph, &desc->at_once);
+        sti_graph_keep_constants(net.graph, desc->keeps);
+    }
     find_outputs(&net);
     *network = net;
     return STINT_OK;

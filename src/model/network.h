@@ -69,6 +69,10 @@ typedef struct sti_network_desc {
     sti_lora_desc lora; /* of text: adapters beside its products */
     const sti_update_set *update; /* in training: what is trained; NULL: all of it */
     bool frozen_bytes; /* with update: the other weights in bytes, see sti_pass_bytes */
+    bool fold_norm;    /* likewise: frozen norms in frozen convolutions, see
+                          sti_pass_fold_norm */
+    bool keeps;        /* in training: what is frozen is made ready once, see
+                                 sti_graph_keep_constants */
     const sti_network_weights *constant; /* EVAL, not bf16; NULL: weights come later */
 } sti_network_desc;
 

@@ -29,6 +29,7 @@ typedef struct sti_conv2d_attr {
 } sti_conv2d_attr;
 /* x [.., c] f32 and a list [n] i32 of channels: x of these alone. */
 extern const sti_op sti_op_take_channels;
+extern const sti_op sti_op_transpose; /* stint_transpose */
 
 /* Its gradients: grad_x of (dy, w), grad_w of (x, dy); `height` and `width` are those
  * of the result. Output 1 of grad_w (optional) is [co], the sums of dy^2. */
@@ -39,6 +40,19 @@ typedef struct sti_conv2d_grad_attr {
 extern const sti_op sti_op_conv2d, sti_op_conv2d_grad_x, sti_op_conv2d_grad_w;
 /* The first two with in[1] a parameter that is held in bytes (graph/graph.h). */
 extern const sti_op sti_op_conv2d_bytes, sti_op_conv2d_grad_x_bytes;
+/* A convolution whose weights never change (pass/once): conv2d_keep makes of w what
+ * conv2d_kept (x, it, bias) and conv2d_grad_x_kept (dy, it) read, [floats] f32; sizes
+ * are the convolution's, as kernel/conv/conv_shape.h has them. */
+typedef struct sti_conv_kept_attr {
+    int64_t n, h, w, ci, co, kh, kw, stride, pad, groups;
+    int32_t winograd, data; /* data: for the gradient by the image */
+    int32_t has_bias, relu; /* conv2d_kept's epilogue */
+} sti_conv_kept_attr;
+extern const sti_op sti_op_conv2d_keep, sti_op_conv2d_kept, sti_op_conv2d_grad_x_kept;
+/* What a node conv2d or conv2d_grad_x keeps; false: nothing, or it is another node.
+ */
+bool sti_op_conv_kept(const stint_graph *graph, const sti_node *node,
+                      sti_conv_kept_attr *attr_out);
 /* Whether minimal filtering takes a conv2d node. */
 bool sti_op_conv2d_fits_winograd(const stint_graph *graph, const sti_node *node);
 stint_value sti_op_conv(stint_graph *g, stint_value x, stint_value w, stint_value bias,

@@ -71,6 +71,12 @@ stint_status sti_pass_loops(stint_graph *graph, sti_pass_note *note);
  * Of an EVAL graph; bits stay. Not of the standard pipeline: it must have passed before
  * a graph with views of constants is planned. */
 stint_status sti_pass_constant(stint_graph *graph, sti_pass_note *note);
+/* In a graph in its final order, what depends on frozen values alone (frozen
+ * parameters, statistics that nothing updates, tensors of a reference model, constants)
+ * is marked to be run once, and stands first; frozen weights of convolutions and of
+ * dense layers' gradients are made ready there (once.c). Bits stay. For plan/, whose
+ * copy of a graph it changes. */
+stint_status sti_pass_once(stint_graph *graph, sti_pass_note *note);
 /* Constant factors and addends of channels, those of batch normalisations among them,
  * into the weights and bias of the convolution or product before (affine.c). For an
  * EVAL graph whose weights are constants; run sti_pass_constant before it, fusion and
@@ -119,6 +125,13 @@ stint_status sti_pass_quantise(stint_graph *graph, sti_role role, int bits);
  * (bytes.c): before the gradients, and in evaluation alike. STINT_E_UNSUPPORTED: there
  * are such weights, but none that can be. */
 stint_status sti_pass_bytes(stint_graph *graph, const sti_train_set *set);
+
+/* Batch normalisations with frozen statistics whose scale is not in the set, in the
+ * convolutions before them, where those are not in it either (fold_norm.c): before
+ * fusion and gradients, in training. Results are those of other roundings. bytes: but
+ * not where sti_pass_bytes, which comes after it, will hold the weights. */
+stint_status sti_pass_fold_norm(stint_graph *graph, const sti_train_set *set,
+                                bool bytes);
 
 /* ---- low-rank adapters (lora.c) ---- */
 

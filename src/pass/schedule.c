@@ -4,30 +4,15 @@
  * soon as it can be. A weight gradient is such a node: it writes to the result block
  * and is the last reader of a saved activation, so it goes before the gradient of the
  * layer's input, which needs new room. The new order is kept only if the most bytes
- * alive at once fall; the order never changes a result. */
+ * alive at once fall; the order never changes a result. A graph may ask for more: where
+ * no node frees, for a few that do so together (schedule_ahead.c). */
+#include <stdio.h>
 #include <string.h>
 
-#include "pass/pass_priv.h"
+#include "pass/schedule_priv.h"
 
 /* Threads for which scratch is estimated; the plan asks again with the true number. */
 #define ESTIMATE_THREADS 2
-
-typedef struct scheduler {
-    const stint_graph *graph;
-    int32_t nodes, values;
-    stint_value *content; /* [values] */
-    size_t *bytes;        /* [values] of a content in the arena, 0 elsewhere */
-    int32_t *readers;     /* [values]: nodes that still have to read the content */
-    int32_t *waiting;     /* [nodes]: inputs whose producers have not run */
-    int32_t *first_user;  /* [values]: head of a list of reading nodes, -1: none */
-    int32_t *next_user;   /* [reads]: list links; a read is user_base[node] + i */
-    int32_t *user_base;   /* [nodes + 1] */
-    int32_t *read_node;   /* [reads] */
-    uint8_t *done;        /* [nodes] */
-    int32_t *ready;       /* [nodes]: early candidates, in no particular order */
-    int32_t ready_count;
-    int32_t *order; /* [nodes] */
-} scheduler;
 
 static bool is_view(const sti_node *node)
 {
@@ -35,7 +20,7 @@ static bool is_view(const sti_node *node)
 }
 
 /* Does input i of the node repeat an earlier one's content? */
-static bool repeats(const scheduler *s, const sti_node *node, int32_t i)
+static bool repeats(const sti_scheduler *s, const sti_node *node, int32_t i)
 {
     for (int32_t k = 0; k < i; k++)
         if (node->in[k] >= 0 && s->content[node->in[k]] == s->content[node->in[i]])
@@ -43,7 +28,7 @@ static bool repeats(const scheduler *s, const sti_node *node, int32_t i)
     return false;
 }
 
-static void reset_readers(scheduler *s)
+static void reset_readers(sti_scheduler *s)
 {
     memset(s->readers, 0, (size_t)s->values * sizeof *s->readers);
     for (int32_t n = 0; n < s->nodes; n++) {
@@ -55,7 +40,7 @@ static void reset_readers(scheduler *s)
 }
 
 /* What each content costs the arena: nothing for params, state and results. */
-static void set_bytes(scheduler *s)
+static void set_bytes(sti_scheduler *s)
 {
     for (int32_t v = 0; v < s->values; v++) {
         const sti_value_row *row = sti_graph_value(s->graph, v);
@@ -72,8 +57,8 @@ static void set_bytes(scheduler *s)
 }
 
 /* Bytes that running the node makes and frees, now. */
-static void effect(const scheduler *s, const sti_node *node, size_t *made,
-                   size_t *freed)
+void sti_schedule_effect(const sti_scheduler *s, const sti_node *node, size_t *made,
+                         size_t *freed)
 {
     *made = *freed = 0;
     if (is_view(node))
@@ -93,7 +78,7 @@ static void effect(const scheduler *s, const sti_node *node, size_t *made,
 }
 
 /* Bytes that output 0 saves by lying over an operand which dies here. */
-static size_t overlaid(const scheduler *s, const sti_node *node)
+static size_t overlaid(const sti_scheduler *s, const sti_node *node)
 {
     for (int k = 0; k < 2 && k < node->n_in; k++) {
         stint_value in = node->in[k];
@@ -108,43 +93,58 @@ static size_t overlaid(const scheduler *s, const sti_node *node)
     return 0;
 }
 
-static size_t scratch(const scheduler *s, const sti_node *node)
+size_t sti_schedule_scratch(const sti_scheduler *s, const sti_node *node)
 {
     return node->op->scratch_bytes
                ? node->op->scratch_bytes(s->graph, node, ESTIMATE_THREADS)
                : 0;
 }
 
-static void consume(scheduler *s, const sti_node *node)
+size_t sti_schedule_room(const sti_scheduler *s, const sti_node *node)
+{
+    size_t made, freed;
+    sti_schedule_effect(s, node, &made, &freed);
+    return made - overlaid(s, node) + sti_schedule_scratch(s, node);
+}
+
+void sti_schedule_consume(sti_scheduler *s, const sti_node *node, int32_t by)
 {
     for (int32_t i = 0; i < node->n_in && !is_view(node); i++)
         if (node->in[i] >= 0 && !repeats(s, node, i))
-            s->readers[s->content[node->in[i]]]--;
+            s->readers[s->content[node->in[i]]] -= by;
+}
+
+static void start(sti_scheduler *s)
+{
+    reset_readers(s);
+    s->live = s->height = 0;
+    for (int32_t v = 0; v < s->values; v++)
+        if (sti_graph_value(s->graph, v)->role == STI_ROLE_INPUT)
+            s->live += s->bytes[v];
+}
+
+static void pass_over(sti_scheduler *s, const sti_node *node)
+{
+    size_t made, freed;
+    const size_t here = s->live + sti_schedule_room(s, node);
+    s->height = here > s->height ? here : s->height;
+    sti_schedule_effect(s, node, &made, &freed);
+    s->live += made;
+    s->live -= freed;
+    sti_schedule_consume(s, node, 1);
 }
 
 /* The most bytes alive at once when nodes run in `order` (NULL: as they stand). */
-static size_t peak_of(scheduler *s, const int32_t *order)
+static size_t peak_of(sti_scheduler *s, const int32_t *order)
 {
-    size_t live = 0, peak = 0;
-    reset_readers(s);
-    for (int32_t v = 0; v < s->values; v++)
-        if (sti_graph_value(s->graph, v)->role == STI_ROLE_INPUT)
-            live += s->bytes[v];
-    for (int32_t i = 0; i < s->nodes; i++) {
-        const sti_node *node = sti_graph_node(s->graph, order ? order[i] : i);
-        size_t made, freed;
-        effect(s, node, &made, &freed);
-        size_t here = live + made - overlaid(s, node) + scratch(s, node);
-        peak = here > peak ? here : peak;
-        live += made;
-        live -= freed;
-        consume(s, node);
-    }
-    return peak;
+    start(s);
+    for (int32_t i = 0; i < s->nodes; i++)
+        pass_over(s, sti_graph_node(s->graph, order ? order[i] : i));
+    return s->height;
 }
 
 /* Lists of the nodes that wait for each value. */
-static void link_users(scheduler *s)
+static void link_users(sti_scheduler *s)
 {
     for (int32_t v = 0; v < s->values; v++)
         s->first_user[v] = -1;
@@ -166,14 +166,14 @@ static void link_users(scheduler *s)
 }
 
 /* The ready node that frees most beyond what it makes; the earliest of equals; -1. */
-static int32_t best_saver(const scheduler *s)
+static int32_t best_saver(const sti_scheduler *s)
 {
     int32_t best = -1;
     size_t most = 0;
     for (int32_t i = 0; i < s->ready_count; i++) {
         int32_t n = s->ready[i];
         size_t made, freed;
-        effect(s, sti_graph_node(s->graph, n), &made, &freed);
+        sti_schedule_effect(s, sti_graph_node(s->graph, n), &made, &freed);
         size_t gain = freed > made ? freed - made : 0;
         if (gain > most || (gain == most && gain > 0 && n < best)) {
             most = gain;
@@ -183,10 +183,10 @@ static int32_t best_saver(const scheduler *s)
     return best;
 }
 
-static void run_node(scheduler *s, int32_t n)
+static void run_node(sti_scheduler *s, int32_t n)
 {
     const sti_node *node = sti_graph_node(s->graph, n);
-    consume(s, node);
+    pass_over(s, node);
     s->done[n] = 1;
     for (int32_t i = 0; i < s->ready_count; i++)
         if (s->ready[i] == n)
@@ -197,23 +197,34 @@ static void run_node(scheduler *s, int32_t n)
                 s->ready[s->ready_count++] = s->read_node[r];
 }
 
-static void make_order(scheduler *s)
+/* look_ahead: where no node frees, up to so many together may. */
+static void make_order(sti_scheduler *s, int look_ahead)
 {
-    int32_t next = 0;
-    reset_readers(s);
+    int32_t next = 0, chain[STI_SCHEDULE_CHAIN];
+    memset(s->waiting, 0, (size_t)s->nodes * sizeof *s->waiting);
+    memset(s->done, 0, (size_t)s->nodes);
+    s->ready_count = 0;
+    start(s);
     link_users(s);
-    for (int32_t i = 0; i < s->nodes; i++) {
-        int32_t n = best_saver(s);
-        while (n < 0 && s->done[next])
+    for (int32_t i = 0; i < s->nodes;) {
+        int count = 1;
+        chain[0] = best_saver(s);
+        if (chain[0] < 0 && look_ahead > 1)
+            count = sti_schedule_chain(s, look_ahead, chain);
+        while ((count == 0 || chain[0] < 0) && s->done[next])
             next++;
-        if (n < 0)
-            n = next; /* its producers stand before it, so they have run */
-        run_node(s, n);
-        s->order[i] = n;
+        if (count == 0 || chain[0] < 0) {
+            chain[0] = next; /* its producers stand before it, so they have run */
+            count = 1;
+        }
+        for (int k = 0; k < count; k++) {
+            run_node(s, chain[k]);
+            s->order[i++] = chain[k];
+        }
     }
 }
 
-static stint_status scheduler_init(scheduler *s)
+static stint_status scheduler_init(sti_scheduler *s)
 {
     int64_t reads = 0;
     for (int32_t n = 0; n < s->nodes; n++)
@@ -243,7 +254,7 @@ static stint_status scheduler_init(scheduler *s)
     return STINT_OK;
 }
 
-static void scheduler_fini(scheduler *s)
+static void scheduler_fini(sti_scheduler *s)
 {
     sti_free(s->content);
     sti_free(s->bytes);
@@ -258,24 +269,52 @@ static void scheduler_fini(scheduler *s)
     sti_free(s->order);
 }
 
+/* How much more than any order has to take; "" where that was not looked for. */
+static const char *ratio_text(size_t peak, size_t bound, char *text, size_t length)
+{
+    text[0] = '\0';
+    if (bound > 0)
+        snprintf(text, length, ", %.3f of the least that any order takes",
+                 (double)peak / (double)bound);
+    return text;
+}
+
 stint_status sti_pass_schedule(stint_graph *graph, sti_pass_note *note)
 {
-    scheduler s = {.graph = graph,
-                   .nodes = sti_graph_node_count(graph),
-                   .values = sti_graph_value_count(graph)};
-    stint_status status = scheduler_init(&s);
+    sti_scheduler s = {.graph = graph,
+                       .nodes = sti_graph_node_count(graph),
+                       .values = sti_graph_value_count(graph)};
+    const int wanted = sti_graph_look_ahead(graph);
+    const int look_ahead = wanted < STI_SCHEDULE_CHAIN ? wanted : STI_SCHEDULE_CHAIN;
+    int32_t *best = sti_alloc_array(s.nodes, sizeof *best, "pass.schedule");
+    stint_status status = best ? scheduler_init(&s) : STINT_E_MEMORY;
+    size_t bound = 0;
+    char ratio[80];
+    bool found = false;
 
     if (status)
         goto done;
     sti_pass_clear_inplace(graph);
-    size_t before = peak_of(&s, NULL);
-    make_order(&s);
-    size_t after = peak_of(&s, s.order);
-    if (after < before)
-        status = sti_graph_reorder(graph, s.order);
-    sti_pass_note_set(note, "peak %zu -> %zu bytes", before,
-                      after < before ? after : before);
+    const size_t before = peak_of(&s, NULL);
+    size_t after = before;
+    for (int ahead = 0; ahead <= look_ahead && status == STINT_OK; ahead++) {
+        if (ahead > 0 && ahead < look_ahead)
+            continue;
+        make_order(&s, ahead);
+        if (s.height < after) {
+            after = s.height;
+            memcpy(best, s.order, (size_t)s.nodes * sizeof *best);
+            found = true;
+        }
+    }
+    if (look_ahead > 0)
+        status = sti_schedule_bound(&s, &bound);
+    if (status == STINT_OK && found)
+        status = sti_graph_reorder(graph, best);
+    sti_pass_note_set(note, "peak %zu -> %zu bytes%s", before, after,
+                      ratio_text(after, bound, ratio, sizeof ratio));
 done:
     scheduler_fini(&s);
+    sti_free(best);
     return status;
 }

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/fail.h"
+#include "pass/pass.h"
 #include "plan/plan_priv.h"
 
 static stint_status check_kernels(const stint_graph *graph)
@@ -87,7 +88,7 @@ static void take_offsets(sti_plan *plan, const sti_interval *intervals)
 
 static stint_status place_arena(sti_plan *plan)
 {
-    int64_t most =
+    const int64_t most =
         (int64_t)sti_graph_value_count(plan->graph) + sti_graph_node_count(plan->graph);
     sti_interval *intervals = sti_alloc_array(most, sizeof *intervals, "plan.arena");
     if (!intervals)
@@ -101,6 +102,35 @@ static stint_status place_arena(sti_plan *plan)
         take_offsets(plan, intervals);
     sti_free(intervals);
     return status;
+}
+
+/* What is made once: values that a run reads stay, others are there for those alone. */
+static stint_status place_kept(sti_plan *plan)
+{
+    const int32_t values = sti_graph_value_count(plan->graph);
+    int64_t count = 0;
+    sti_interval *intervals;
+    if (plan->once_nodes == 0)
+        return STINT_OK;
+    if (!(intervals = sti_alloc_array(values, sizeof *intervals, "plan.kept")))
+        return STINT_E_MEMORY;
+    for (int32_t v = 0; v < values; v++) {
+        const sti_allocation *a = &plan->allocation[v];
+        if (sti_plan_is_root(plan, v, STI_REGION_KEPT))
+            intervals[count++] =
+                (sti_interval){.first = a->first,
+                               .last = a->last < plan->once_nodes ? a->last : INT32_MAX,
+                               .bytes = a->bytes};
+    }
+    const stint_status st =
+        count == 0
+            ? STINT_OK
+            : sti_plan_offsets(intervals, count, &plan->region_bytes[STI_REGION_KEPT]);
+    for (int32_t v = 0, at = 0; v < values && st == STINT_OK; v++)
+        if (sti_plan_is_root(plan, v, STI_REGION_KEPT))
+            plan->allocation[v].offset = intervals[at++].offset;
+    sti_free(intervals);
+    return st;
 }
 
 /* Views and in-place results get their root's offset. */
@@ -146,6 +176,14 @@ static void split_peak(sti_plan *plan)
         sti_plan_scratch_bytes(plan, sti_graph_node(plan->graph, peak));
 }
 
+static int32_t count_once(const stint_graph *graph)
+{
+    int32_t count = 0;
+    while (count < sti_graph_node_count(graph) && sti_graph_node(graph, count)->once)
+        count++;
+    return count;
+}
+
 /* A plan with lifetimes and live bytes, and no addresses yet. */
 stint_status sti_plan_measure(const stint_graph *graph, int threads,
                               sti_plan **plan_out)
@@ -156,6 +194,7 @@ stint_status sti_plan_measure(const stint_graph *graph, int threads,
         return STINT_E_MEMORY;
     plan->graph = graph;
     plan->threads = threads < 1 ? 1 : threads;
+    plan->once_nodes = count_once(graph);
     plan->allocation =
         sti_alloc_array(sti_graph_value_count(graph), sizeof *plan->allocation, "plan");
     plan->scratch_offset = sti_alloc_array(nodes, sizeof(size_t), "plan");
@@ -172,21 +211,37 @@ stint_status sti_plan_measure(const stint_graph *graph, int threads,
     return STINT_OK;
 }
 
+/* The plan's copy of a graph that asks for nodes of its own; NULL: it does not. */
+static stint_status own_graph(const stint_graph *graph, stint_graph **own)
+{
+    const bool keeps = sti_graph_keeps_constants(graph);
+    const bool updates = sti_graph_update_rule(graph) != NULL;
+    sti_pass_note note;
+    if (!keeps && !updates)
+        return STINT_OK;
+    stint_status st = sti_graph_copy(graph, own);
+    if (st == STINT_OK && keeps) {
+        st = sti_pass_once(*own, &note);
+        sti_log(STINT_LOG_DEBUG, "once: %s", note.text);
+    }
+    return st == STINT_OK && updates ? sti_plan_update_nodes(*own) : st;
+}
+
 stint_status sti_plan_create(const stint_graph *graph, int threads, sti_plan **plan_out)
 {
     sti_plan *plan;
     stint_graph *own = NULL;
     stint_status status = check_kernels(graph);
 
-    if (status == STINT_OK && sti_graph_update_rule(graph))
-        status = sti_plan_update_nodes(graph, &own);
+    if (status == STINT_OK)
+        status = own_graph(graph, &own);
     if (status || (status = sti_plan_measure(own ? own : graph, threads, &plan))) {
         stint_graph_destroy(own);
         return status;
     }
     plan->own = own;
     if ((status = place_leaves(plan)) || (status = place_results(plan)) ||
-        (status = place_arena(plan))) {
+        (status = place_kept(plan)) || (status = place_arena(plan))) {
         sti_plan_destroy(plan);
         return status;
     }

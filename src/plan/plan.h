@@ -17,6 +17,7 @@ typedef enum sti_region {
     STI_REGION_FIXED,
     STI_REGION_RESULT,
     STI_REGION_FETCH,
+    STI_REGION_KEPT, /* made once, of frozen values (sti_graph_keep_constants) */
     STI_REGION_ARENA,
     STI_REGIONS
 } sti_region;
@@ -30,8 +31,9 @@ typedef struct sti_allocation {
 
 typedef struct sti_plan {
     /* What is run: the caller's, borrowed, which must outlive the plan; or, where
-     * parameters change within a run (sti_graph_update_at_once), the plan's own copy,
-     * with the same values and further nodes. */
+     * parameters change within a run (sti_graph_update_at_once) or what is frozen is
+     * made ready once (sti_graph_keep_constants), the plan's own copy, with the same
+     * values and further nodes. */
     const stint_graph *graph;
     stint_graph *own; /* NULL: borrowed */
     int threads;
@@ -43,6 +45,7 @@ typedef struct sti_plan {
                            peak */
     size_t transient_bytes, scratch_bytes, input_bytes;
     int32_t peak_node;
+    int32_t once_nodes; /* that run before the first run alone: the first ones */
     /* Bytes alive at each node, [nodes]: the memory timeline. */
     size_t *live_bytes;
 } sti_plan;

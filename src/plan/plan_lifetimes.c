@@ -60,7 +60,7 @@ static void place_outputs_of(sti_plan *plan, const sti_node *node)
         allocation->first = allocation->last = node->id;
         allocation->bytes = STI_ALIGN_UP(
             stint_shape_bytes(&sti_graph_value(plan->graph, v)->shape), STI_PLAN_ALIGN);
-        allocation->region = STI_REGION_ARENA;
+        allocation->region = node->once ? STI_REGION_KEPT : STI_REGION_ARENA;
         if (i == 0 && k >= 0)
             allocation->root = plan->allocation[node->in[k]].root;
     }

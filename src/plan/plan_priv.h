@@ -11,9 +11,9 @@
  * bytes. */
 stint_status sti_plan_lifetimes(sti_plan *plan);
 
-/* update_nodes.c: a copy of a graph with an update rule, with the nodes that it asks
- * for; its gradients do not leave it. */
-stint_status sti_plan_update_nodes(const stint_graph *graph, stint_graph **own_out);
+/* update_nodes.c: the nodes that the graph's update rule asks for, in a plan's own copy
+ * of it; its gradients no longer leave it. */
+stint_status sti_plan_update_nodes(stint_graph *own);
 
 /* A plan without addresses: lifetimes, live_bytes and peak_node only, for comparing
  * many graphs. */

@@ -80,8 +80,9 @@ static void place_nodes(const stint_graph *g, int32_t nodes, const int32_t *last
     }
 }
 
-static stint_status add_nodes(stint_graph *g, const sti_update_rule *rule)
+stint_status sti_plan_update_nodes(stint_graph *g)
 {
+    const sti_update_rule *rule = sti_graph_update_rule(g);
     const int32_t nodes = sti_graph_node_count(g);
     const int32_t values = sti_graph_value_count(g);
     int32_t *last = sti_alloc_array(values, sizeof *last, "plan.updates");
@@ -106,18 +107,4 @@ static stint_status add_nodes(stint_graph *g, const sti_update_rule *rule)
     sti_free(last);
     sti_free(order);
     return st;
-}
-
-stint_status sti_plan_update_nodes(const stint_graph *graph, stint_graph **own_out)
-{
-    stint_graph *own = NULL;
-    stint_status st = sti_graph_copy(graph, &own);
-    if (st == STINT_OK)
-        st = add_nodes(own, sti_graph_update_rule(graph));
-    if (st != STINT_OK) {
-        stint_graph_destroy(own);
-        return st;
-    }
-    *own_out = own;
-    return STINT_OK;
 }

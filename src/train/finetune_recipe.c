@@ -16,10 +16,12 @@
 static const char *const common[][2] = {{"train.freeze_norm", "true"},
                                         {"train.batch", "32"},
                                         {"train.epochs", "3"},
+                                        {"update.keep", "auto"},
                                         {"schedule.name", "cosine"}};
 static const char *const of_images[][2] = {{"optimizer.name", "sgd"},
                                            {"optimizer.lr", "0.02"},
                                            {"optimizer.momentum", "0.9"},
+                                           {"update.fold_norm", "true"},
                                            {"optimizer.weight_decay", "0"}};
 static const char *const of_text[][2] = {{"train.freeze_norm", "false"},
                                          {"train.batch", "8"},

@@ -181,11 +181,13 @@ stint_status sti_gains_collect(sti_job *job, const sti_update_set *of,
     const char *sha = job->inputs.start->weights_sha256;
     const int moments = job->setup.moments;
     const sti_update_rule at_once = job->inputs.network.at_once;
+    const bool keeps = job->inputs.network.keeps, folds = job->inputs.network.fold_norm;
     collector c = {.job = job, .budget_bytes = budget_bytes, .gains = gains};
     stint_status st;
     *gains = (sti_gains){.count = 0};
     job->setup.moments = 0;
     job->inputs.network.at_once = (sti_update_rule){.op = NULL};
+    job->inputs.network.keeps = job->inputs.network.fold_norm = false;
     snprintf(gains->start_sha256, sizeof gains->start_sha256, "%s", sha ? sha : "");
     STI_TRY(list_tensors(job->setup.train.graph, of, gains));
     STI_TRY(collector_init(&c));
@@ -195,6 +197,8 @@ stint_status sti_gains_collect(sti_job *job, const sti_update_set *of,
 out:
     job->setup.moments = moments;
     job->inputs.network.at_once = at_once;
+    job->inputs.network.keeps = keeps;
+    job->inputs.network.fold_norm = folds;
     sti_free(c.order);
     if (st != STINT_OK)
         sti_gains_fini(gains);

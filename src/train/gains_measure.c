@@ -150,9 +150,11 @@ stint_status sti_gains_measure(sti_job *job, const sti_gains_measuring *how,
                                sti_gains *gains)
 {
     const sti_update_rule at_once = job->inputs.network.at_once;
+    const bool keeps = job->inputs.network.keeps, folds = job->inputs.network.fold_norm;
     measurer m = {.job = job, .how = how};
     stint_status st;
     job->inputs.network.at_once = (sti_update_rule){.op = NULL};
+    job->inputs.network.keeps = job->inputs.network.fold_norm = false;
     STI_TRY(measurer_init(&m));
     STI_TRY(measure_one(&m, -1, 0, &gains->base_loss));
     if (!isfinite(gains->base_loss))
@@ -166,6 +168,8 @@ stint_status sti_gains_measure(sti_job *job, const sti_gains_measuring *how,
         STI_TRY(measure_tensor(&m, gains, i));
 out:
     job->inputs.network.at_once = at_once;
+    job->inputs.network.keeps = keeps;
+    job->inputs.network.fold_norm = folds;
     sti_free(m.order);
     return st;
 }

@@ -133,7 +133,8 @@ static size_t plan_bytes(const sti_network *network)
         return 0;
     const size_t values = (size_t)sti_graph_value_count(network->graph);
     const size_t nodes = (size_t)sti_graph_node_count(network->graph);
-    const bool own = sti_graph_update_rule(network->graph) != NULL; /* a copy of it */
+    const bool own = sti_graph_update_rule(network->graph) != NULL ||
+                     sti_graph_keeps_constants(network->graph); /* a copy of it */
     return values * sizeof(sti_allocation) + nodes * 2 * sizeof(size_t) +
            (own ? values * COPIED_VALUE_BYTES + nodes * COPIED_NODE_BYTES : 0);
 }
@@ -255,6 +256,9 @@ void sti_memory_account(const sti_setup *setup, const sti_network *train,
     if (sizes.fixed > 0)
         sti_account_add(account, STI_PART_REFERENCE,
                         "its weights and running statistics", sizes.fixed);
+    if (sizes.kept > 0)
+        sti_account_add(account, "kept constants", "made once of what is not trained",
+                        sizes.kept);
     add_compression(setup, train, &sizes, account);
     if (sizes.average > 0)
         sti_account_add(account, "average", "of weights and running statistics",

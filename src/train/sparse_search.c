@@ -373,6 +373,9 @@ static stint_status own_recipe(const stint_recipe *recipe, stint_recipe **out)
         {"update.frozen", "f32"}, {"run.memory", "auto"}, {"run.lanes", "1"},
         {"run.threads", "2"}};
     stint_status st = sti_recipe_copy(recipe, out);
+    if (st == STINT_OK && sti_run_section_of(recipe)->memory_bytes > 0 &&
+        sti_update_section_of(recipe)->keep == STI_KEEP_AUTO)
+        st = stint_recipe_set(*out, "update.keep", "no"); /* as the run will */
     for (size_t i = 0; i < sizeof keys / sizeof keys[0] && st == STINT_OK; i++)
         st = stint_recipe_set(*out, keys[i][0], keys[i][1]);
     return st;

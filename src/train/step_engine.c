@@ -29,6 +29,7 @@ void sti_step_engine_measure(const sti_step_engine_desc *desc,
     size_t *of[] = {&sizes->params, &sizes->states, &sizes->results, &sizes->arena,
                     &sizes->fetch};
     sizes->fixed = region(desc->train, STI_REGION_FIXED);
+    sizes->kept = region(desc->train, STI_REGION_KEPT);
     static const sti_region regions[] = {STI_REGION_PARAM, STI_REGION_STATE,
                                          STI_REGION_RESULT, STI_REGION_ARENA,
                                          STI_REGION_FETCH};
@@ -59,8 +60,9 @@ void sti_step_engine_measure(const sti_step_engine_desc *desc,
     sizes->shadows = sizes->params * (size_t)desc->shadows;
     sizes->average = desc->averaged ? sizes->params + sizes->states : 0;
     sizes->total = sizes->params + sizes->moments * (size_t)desc->moments +
-                   sizes->states + sizes->fixed + sizes->mask + sizes->shadows +
-                   sizes->average + sizes->results * (size_t)sizes->slots +
+                   sizes->states + sizes->fixed + sizes->kept + sizes->mask +
+                   sizes->shadows + sizes->average +
+                   sizes->results * (size_t)sizes->slots +
                    (sizes->arena + sizes->fetch) * (size_t)desc->lanes + sizes->net;
 }
 
@@ -88,6 +90,7 @@ static sti_exec_memory memory_of(const sti_step_engine *engine, const sti_lane *
     memory.region[STI_REGION_PARAM] = engine->params;
     memory.region[STI_REGION_STATE] = engine->states;
     memory.region[STI_REGION_FIXED] = engine->fixed;
+    memory.region[STI_REGION_KEPT] = engine->kept;
     memory.region[STI_REGION_RESULT] =
         engine->results + (size_t)lane->first_slot * engine->sizes.results;
     memory.region[STI_REGION_FETCH] = lane->fetch;
@@ -174,7 +177,10 @@ static stint_status create_lanes(sti_step_engine *engine)
     engine->results =
         block(engine->sizes.results * (size_t)engine->sizes.slots, "gradients");
     engine->lanes = sti_alloc_array(desc->lanes, sizeof *engine->lanes, "lanes");
-    if (!engine->results || !engine->lanes)
+    engine->kept_made = false;
+    if (engine->sizes.kept)
+        engine->kept = block(engine->sizes.kept, "kept constants");
+    if (!engine->results || !engine->lanes || (engine->sizes.kept && !engine->kept))
         goto out;
     for (int i = 0, slot = 0; i < desc->lanes; i++) {
         engine->lanes[i].first_slot = slot;
@@ -269,12 +275,14 @@ static void destroy_lanes(sti_step_engine *engine)
     }
     sti_free(engine->lanes);
     sti_free(engine->results);
+    sti_free(engine->kept);
     sti_tree_sum_destroy(engine->sum);
     engine->overlap_thread = NULL;
     engine->train_decoders = engine->test_decoders = NULL;
     engine->sum = NULL;
     engine->lanes = NULL;
     engine->results = NULL;
+    engine->kept = NULL;
 }
 
 void sti_step_engine_release(sti_step_engine *engine)

@@ -73,6 +73,7 @@ typedef struct sti_step_engine_desc {
 typedef struct sti_step_engine_sizes {
     size_t params, states, results, arena, fetch; /* of one */
     size_t fixed, mask;
+    size_t kept;    /* made once, of frozen values */
     size_t moments; /* of one block of optimiser state, see moments.h */
     size_t shadows; /* of all of them */
     size_t average; /* of both blocks */
@@ -107,7 +108,9 @@ typedef struct sti_step_engine {
         *overlap_thread; /* runs either beside the lanes; NULL: after them */
     sti_team team, lane_team;
     void *params, *states, *moments[2];
-    void *fixed;      /* tensors of a reference model; NULL: none */
+    void *fixed; /* tensors of a reference model; NULL: none */
+    void *kept;  /* made once, by the first step, of frozen values; NULL: nothing */
+    bool kept_made;
     uint8_t *mask;    /* NULL: not masked */
     void *shadow[2];  /* [desc.shadows] */
     void *average[2]; /* of parameters, of states; NULL: not asked for */

@@ -352,12 +352,23 @@ static stint_status registers_moved(int64_t step)
                     step + 1);
 }
 
+/* Takes the parameters as they are by now: of a model begun with or of a checkpoint.
+ */
+static void make_kept(sti_step_engine *engine)
+{
+    if (!engine->kept || engine->kept_made)
+        return;
+    sti_exec_run_kept(engine->lanes[0].train, &engine->lane_team);
+    engine->kept_made = true;
+}
+
 stint_status sti_step_engine_run(sti_step_engine *engine, const sti_step_batch *batch,
                                  sti_step_result *result)
 {
     engine->batch = batch;
     engine->runs = engine->desc.shards * runs_of_shard(engine, batch);
     place_leaves(engine, batch);
+    make_kept(engine);
     if (engine->overlap_thread && engine->exchange &&
         sti_exchange_measures(engine->exchange))
         run_lanes(engine); /* to warm up: of this nothing is used */

@@ -7,6 +7,7 @@
 #include "model/classifier.h"
 #include "train/gains.h"
 #include "train/optimizer_section.h"
+#include "train/run_section.h"
 #include "train/step_engine.h"
 #include "train/update_section.h"
 
@@ -181,6 +182,10 @@ stint_status sti_update_choose(sti_inputs *in)
     const sti_optimizer_values *optimizer = sti_optimizer_section_of(in->recipe);
     chooser c;
     in->network.frozen_bytes = update->frozen == STI_FROZEN_INT8;
+    in->network.keeps = update->keep == STI_KEEP_YES ||
+                        (update->keep == STI_KEEP_AUTO &&
+                         sti_run_section_of(in->recipe)->memory_bytes == 0);
+    in->network.fold_norm = update->fold_norm;
     if (update->at_once)
         in->network.at_once =
             (sti_update_rule){sti_update_op(optimizer), optimizer->decay_all};

@@ -64,6 +64,24 @@ static const sti_option rows[] = {
      .help = "parameters are updated within the step, each when its gradient is there "
              "and nobody reads its old value any more, so that gradients do not wait "
              "in memory; of steps of one micro-batch, without optimizer.clip"},
+    {.name = "keep",
+     .type = STI_OPTION_CHOICE,
+     STI_OPTION_NO_BOUND,
+     .default_text = "no",
+     .choices = "no|auto|yes",
+     AT(keep),
+     .same_weights = true,
+     .unit = "WORD",
+     .help = "yes: what depends on frozen tensors alone is computed once and kept, "
+             "filters of minimal filtering, panels, factors of normalisations; steps "
+             "take less time and more memory; auto: where run.memory is auto"},
+    {.name = "fold_norm",
+     .type = STI_OPTION_BOOL,
+     STI_OPTION_NO_BOUND,
+     .default_text = "false",
+     AT(fold_norm),
+     .help = "in training frozen normalisations become part of the frozen convolutions "
+             "before them, but not of int8 ones; roundings differ"},
     {.name = "gains",
      .type = STI_OPTION_PATH,
      STI_OPTION_NO_BOUND,

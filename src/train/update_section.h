@@ -15,10 +15,14 @@ enum {
 
 enum { STI_FROZEN_F32, STI_FROZEN_INT8 };
 
+enum { STI_KEEP_NO, STI_KEEP_AUTO, STI_KEEP_YES };
+
 typedef struct sti_update_values {
     int what;
     int frozen;        /* how what is not trained is held */
     bool at_once;      /* updates within the step */
+    int keep;          /* what is frozen is made ready once; auto: without a budget */
+    bool fold_norm;    /* frozen normalisations in their convolutions */
     int64_t rank;      /* of STI_UPDATE_LORA, and */
     double alpha;      /* what its product is scaled by, over the rank */
     bool attention;    /* adapters beside attention's products only */

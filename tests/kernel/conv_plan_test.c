@@ -12,6 +12,7 @@
 #include "bf16_model.h"
 #include "gemm_model.h"
 #include "kernel/conv/conv_bf16.h"
+#include "kernel/conv/conv_kept.h"
 
 enum { DIRECTIONS = 3, ALGORITHMS = STI_CONV_BF16 + 1 };
 
@@ -23,6 +24,7 @@ typedef struct conv_data {
     sti_bf16 *half_x, *half_y;
 } conv_data;
 
+static int met_kept[DIRECTIONS][ALGORITHMS];
 static int met[2][DIRECTIONS][ALGORITHMS]; /* how often: float32, bfloat16 */
 
 static sti_bf16 *half_of(const float *x, int64_t count)
@@ -132,6 +134,37 @@ static void check_direction(conv_data *d, bool bf16, int direction)
     guarded_free(got);
 }
 
+/* Weights that were made ready give the bits of those that a call packs itself, within
+ * exactly the scratch of their plan. */
+static void check_kept(conv_data *d, int direction)
+{
+    const int64_t floats = sti_conv_kept_floats(&d->s, (sti_conv_direction)direction);
+    if (floats == 0)
+        return;
+    conv_data ready = *d;
+    ready.w = guarded_nan_alloc((size_t)floats * sizeof *ready.w);
+    for (int threads = 1; threads < 4; threads += 2) {
+        const sti_team team = {.threads = threads};
+        const sti_conv_plan plain = plan_of(d, false, direction, threads);
+        const sti_conv_plan kept =
+            sti_conv_plan_kept_f32(&d->s, (sti_conv_direction)direction, threads);
+        const size_t bytes = result_bytes(d, &plain);
+        void *want = guarded_alloc(bytes), *got = guarded_alloc(bytes);
+        void *scratch = guarded_nan_alloc(plain.scratch_bytes);
+        sti_conv_keep(&team, &plain, d->w, ready.w, scratch);
+        guarded_free(scratch);
+        assert_int_equal(kept.algorithm, plain.algorithm);
+        assert_true(kept.scratch_bytes <= plain.scratch_bytes);
+        run_plan(d, &plain, threads, want, bytes);
+        run_plan(&ready, &kept, threads, got, bytes);
+        assert_memory_equal(got, want, bytes);
+        met_kept[direction][kept.algorithm]++;
+        guarded_free(want);
+        guarded_free(got);
+    }
+    guarded_free(ready.w);
+}
+
 /* Instruction sets, and those for bfloat16: the best ones most often. */
 static void check_shape(sti_conv_shape s, model_rng *rng)
 {
@@ -143,6 +176,8 @@ static void check_shape(sti_conv_shape s, model_rng *rng)
     for (int direction = 0; direction < DIRECTIONS; direction++) {
         if (sti_isa_force((sti_isa)isa))
             check_direction(&d, false, direction);
+        if (direction != STI_CONV_BACKWARD_WEIGHT)
+            check_kept(&d, direction);
         if (s.groups == 1 && s.oh > 0 && s.ow > 0 && model_bf16_force(way))
             check_direction(&d, true, direction);
         sti_bf16_unit_limit(STI_BF16_MATRIX);
@@ -288,6 +323,11 @@ static void all_algorithms(void **state)
             assert_true(met[algorithm == STI_CONV_BF16][direction][algorithm] > 0 ||
                         (other && !images));
         }
+    for (int direction = 0; direction < STI_CONV_BACKWARD_WEIGHT; direction++) {
+        assert_true(met_kept[direction][STI_CONV_WINOGRAD] > 0);
+        assert_true(met_kept[direction][STI_CONV_ROWS] > 0);
+    }
+    assert_true(met_kept[STI_CONV_BACKWARD_DATA][STI_CONV_PRODUCT] > 0);
 }
 
 int main(void)

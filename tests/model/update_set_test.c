@@ -247,6 +247,84 @@ static void compare(const stint_graph *part, const runner *rp, const stint_graph
     assert_true(backward_nodes(part) <= backward_nodes(whole));
 }
 
+/* ---- what is kept ---- */
+
+static int64_t kept_nodes; /* met so far: seen, and made ready of weights */
+static int64_t kept_weights;
+
+/* Nothing that is trained is reached by what runs once. */
+static void check_once(const stint_graph *g)
+{
+    for (int32_t n = 0; n < sti_graph_node_count(g); n++) {
+        const sti_node *node = sti_graph_node(g, n);
+        for (int32_t i = 0; node->once && i < node->n_in; i++) {
+            const sti_value_row *row = sti_graph_value(g, node->in[i]);
+            assert_true(row->role != STI_ROLE_INPUT);
+            assert_true(row->role != STI_ROLE_PARAM || row->frozen);
+            assert_true(row->role != STI_ROLE_NODE || row->producer->once);
+        }
+        kept_nodes += node->once;
+        kept_weights += node->op == &sti_op_conv2d_keep ||
+                        (node->once && node->op == &sti_op_transpose);
+    }
+}
+
+static void same_results(const stint_graph *g, const runner *a, const runner *b)
+{
+    for (int32_t i = 0; i < sti_graph_output_count(g); i++) {
+        const sti_output *o = &sti_graph_outputs(g)[i];
+        const stint_shape shape = stint_value_shape(g, o->value);
+        assert_memory_equal(sti_exec_address(a->exec, o->value),
+                            sti_exec_address(b->exec, o->value),
+                            stint_shape_bytes(&shape));
+    }
+}
+
+/* A step of training: what is trained changes, all else stays. */
+static void change_trained(runner *r, const stint_graph *g, int64_t classes)
+{
+    fill_leaves(r, g, classes); /* inputs that a run may have overwritten, too */
+    for (stint_value v = 0; v < sti_graph_value_count(g); v++) {
+        const sti_value_row *row = sti_graph_value(g, v);
+        float *x = sti_exec_address(r->exec, v);
+        for (int64_t i = 0; i < stint_shape_count(&row->shape); i++)
+            if (row->role == STI_ROLE_PARAM && !row->frozen)
+                x[i] *= 1.25f;
+    }
+}
+
+/* The bits of a run that computes everything itself, in a second run as well, for which
+ * nothing is made ready again; by any number of threads. */
+static void check_kept(const sti_network_desc *desc, const sti_network *part,
+                       int64_t classes, runner *rp)
+{
+    static const sti_step step = {.seed = 1};
+    for (int threads = 1; threads <= 3; threads += 2) {
+        const sti_team team = {.threads = threads};
+        sti_network_desc d = *desc;
+        sti_network kept;
+        runner rk;
+        d.keeps = true;
+        assert_int_equal(sti_network_build(&d, STINT_TRAIN, 3, &kept), STINT_OK);
+        runner_init(&rk, kept.graph, threads);
+        check_once(rk.plan->graph);
+        fill_leaves(&rk, kept.graph, classes);
+        sti_exec_run_kept(rk.exec, &team);
+        for (int round = 0; round < 2; round++) {
+            fill_leaves(rp, part->graph, classes);
+            if (round > 0) {
+                change_trained(rp, part->graph, classes);
+                change_trained(&rk, kept.graph, classes);
+            }
+            sti_exec_run(rp->exec, &sti_team_serial, &step);
+            sti_exec_run(rk.exec, &team, &step);
+            same_results(part->graph, rp, &rk);
+        }
+        runner_fini(&rk);
+        sti_network_fini(&kept);
+    }
+}
+
 static int takes_some(void *user, const sti_value_row *row)
 {
     uint32_t w[4];
@@ -279,6 +357,7 @@ static void check_network(const sti_network_desc *desc, int64_t classes)
         assert_true(sti_network_trained(&part) < sti_network_parameters(&part));
         run(part.graph, classes, &rp);
         compare(part.graph, &rp, whole.graph, &rw, &set);
+        check_kept(&d, &part, classes, &rp);
         runner_fini(&rp);
         sti_network_fini(&part);
         sti_update_set_fini(&set);
@@ -299,15 +378,85 @@ static void gradients_of_residuals(void **state)
     desc.freeze_norm = true;
     check_network(&desc, 5);
     desc.winograd = other_sums = true;
+    kept_nodes = kept_weights = 0;
     check_network(&desc, 5);
+    assert_true(kept_weights > 0 && kept_nodes > kept_weights);
     other_sums = false;
+}
+
+static int count_op(const stint_graph *g, const sti_op *op)
+{
+    int count = 0;
+    for (int32_t n = 0; n < sti_graph_node_count(g); n++)
+        count += sti_graph_node(g, n)->op == op;
+    return count;
+}
+
+static int takes_shifts_of_the_end(void *user, const sti_value_row *row)
+{
+    (void)user;
+    const bool end = strstr(row->name, "layer3") || strstr(row->name, "fc");
+    return end && (strstr(row->name, "shift") || strstr(row->name, "fc"))
+               ? STI_SHARE_WHOLE
+               : 0;
+}
+
+/* Normalisations that have become part of convolutions: the gradients of the network
+ * that has them, within the roundings. */
+static void norms_in_convolutions(void **state)
+{
+    (void)state;
+    sti_network_desc desc = {.name = "resnet8",
+                             .model = {.classes = 5, .width = 16},
+                             .height = 16,
+                             .width = 16,
+                             .channels = 3,
+                             .freeze_norm = true};
+    sti_update_set set = {.count = 0};
+    sti_network plain, folded;
+    runner rp, rf;
+    assert_int_equal(sti_network_build(&desc, STINT_TRAIN, 3, &plain), STINT_OK);
+    assert_int_equal(
+        sti_update_set_choose(plain.graph, takes_shifts_of_the_end, NULL, &set),
+        STINT_OK);
+    sti_network_fini(&plain);
+    desc.update = &set;
+    assert_int_equal(sti_network_build(&desc, STINT_TRAIN, 3, &plain), STINT_OK);
+    desc.fold_norm = true;
+    assert_int_equal(sti_network_build(&desc, STINT_TRAIN, 3, &folded), STINT_OK);
+    assert_true(count_op(plain.graph, &sti_op_batch_norm) >= 7);
+    assert_int_equal(count_op(folded.graph, &sti_op_batch_norm), 0);
+    run(plain.graph, 5, &rp);
+    run(folded.graph, 5, &rf);
+    for (int32_t i = 0; i < sti_graph_output_count(plain.graph); i++) {
+        const sti_output *o = &sti_graph_outputs(plain.graph)[i];
+        const sti_output *mine = gradient_of(folded.graph, o->name);
+        if (o->kind != STI_OUTPUT_GRADIENT)
+            continue;
+        const stint_shape shape = stint_value_shape(plain.graph, o->value);
+        const int64_t count = stint_shape_count(&shape);
+        const float *want = sti_exec_address(rp.exec, o->value);
+        other_sums = true;
+        check_numbers(want, count, o->name);
+        compare_run(mine, sti_exec_address(rf.exec, mine->value), want, count,
+                    largest_of(want, count));
+        other_sums = false;
+    }
+    check_kept(&desc, &folded, 5, &rf);
+    runner_fini(&rp);
+    runner_fini(&rf);
+    sti_network_fini(&plain);
+    sti_network_fini(&folded);
+    sti_update_set_fini(&set);
 }
 
 static void gradients_of_tied_tables(void **state)
 {
     (void)state;
     const sti_network_desc gpt = text_desc("gpt"), llama = text_desc("llama");
+    kept_weights = 0;
     check_network(&gpt, 40);
+    assert_true(kept_weights > 0); /* turned for gradients */
     check_network(&llama, 40);
 }
 
@@ -547,6 +696,7 @@ int main(void)
         cmocka_unit_test(words_stand_for_names),
         cmocka_unit_test(lists_are_read),
         cmocka_unit_test(gradients_of_residuals),
+        cmocka_unit_test(norms_in_convolutions),
         cmocka_unit_test(gradients_of_tied_tables),
         cmocka_unit_test(gradients_of_a_layer_used_twice),
         cmocka_unit_test(nothing_is_left_below_the_cut),

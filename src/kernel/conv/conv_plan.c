@@ -121,10 +121,11 @@ static void plan_images(sti_conv_plan *p)
         sti_conv_plan_gather(p);
 }
 
-sti_conv_plan sti_conv_plan_f32(const sti_conv_shape *s, sti_conv_direction direction,
-                                int threads)
+static sti_conv_plan plan_f32(const sti_conv_shape *s, sti_conv_direction direction,
+                              int threads, bool kept)
 {
     sti_conv_plan p = plan_begin(s, direction, threads);
+    p.kept = kept;
     if (sti_conv_is_empty(s))
         return p;
     switch (direction) {
@@ -142,6 +143,18 @@ sti_conv_plan sti_conv_plan_f32(const sti_conv_shape *s, sti_conv_direction dire
         break;
     }
     return p;
+}
+
+sti_conv_plan sti_conv_plan_f32(const sti_conv_shape *s, sti_conv_direction direction,
+                                int threads)
+{
+    return plan_f32(s, direction, threads, false);
+}
+
+sti_conv_plan sti_conv_plan_kept_f32(const sti_conv_shape *s,
+                                     sti_conv_direction direction, int threads)
+{
+    return plan_f32(s, direction, threads, true);
 }
 
 sti_conv_plan sti_conv_plan_bf16(const sti_conv_shape *s, sti_conv_direction direction,

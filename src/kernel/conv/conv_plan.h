@@ -174,6 +174,7 @@ typedef struct sti_conv_plan {
     int threads; /* the most that a team of the call may have */
     sti_isa isa; /* whose tiles the lengths fit; the call's */
     sti_conv_algorithm algorithm;
+    bool kept;            /* weights come as sti_conv_keep makes them (conv_kept.h) */
     size_t scratch_bytes; /* at any address. In float32: */
     /* Forward and data: the packed weights (at most 10 MiB; none where more than 1 MiB
      * of them meet 1024 results or fewer) plus, a thread, padded rows of the image
@@ -204,6 +205,10 @@ typedef struct sti_conv_plan {
  * 1). Plans of fewer threads take no more scratch. */
 sti_conv_plan sti_conv_plan_f32(const sti_conv_shape *shape,
                                 sti_conv_direction direction, int threads);
+
+/* The same for weights that sti_conv_keep made ready (conv_kept.h). */
+sti_conv_plan sti_conv_plan_kept_f32(const sti_conv_shape *shape,
+                                     sti_conv_direction direction, int threads);
 
 /* The same on bfloat16 images; shape->groups must be 1. */
 sti_conv_plan sti_conv_plan_bf16(const sti_conv_shape *shape,

@@ -181,6 +181,9 @@ void sti_conv_plan_rows(sti_conv_plan *plan);
 void sti_conv_rows_forward(const sti_team *team, const sti_conv_plan *plan,
                            const float *x, const float *w, const sti_epilogue *epilogue,
                            float *y_out, void *scratch);
+/* conv_kept.h: packed weights of either direction, [plan->rows.panel_floats]. */
+void sti_conv_rows_keep(const sti_team *team, const sti_conv_plan *plan, const float *w,
+                        float *kept_out);
 void sti_conv_rows_data(const sti_team *team, const sti_conv_plan *plan,
                         const float *dy, const float *w, float *dx_out, void *scratch);
 /* squares [chunks][4][co] of conv_squares.h, or NULL. */

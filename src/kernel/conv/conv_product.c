@@ -18,22 +18,24 @@ static sti_gemm_shape forward_product(const sti_conv_shape *s)
                             .ldc = s->co};
 }
 
-static sti_gemm_shape data_product(const sti_conv_shape *s)
+/* (Weights that are kept are turned, so that they are read as they lie.) */
+static sti_gemm_shape data_product(const sti_conv_shape *s, bool kept)
 {
     return (sti_gemm_shape){.m = s->n * s->h * s->w,
                             .n = s->ci,
                             .k = s->co,
                             .lda = s->co,
-                            .ldb = s->co,
+                            .ldb = kept ? s->ci : s->co,
                             .ldc = s->ci,
-                            .trans_b = true};
+                            .trans_b = !kept};
 }
 
 void sti_conv_plan_product(sti_conv_plan *plan)
 {
     sti_conv_product_plan *p = &plan->product;
-    p->product = plan->direction == STI_CONV_FORWARD ? forward_product(&plan->shape)
-                                                     : data_product(&plan->shape);
+    p->product = plan->direction == STI_CONV_FORWARD
+                     ? forward_product(&plan->shape)
+                     : data_product(&plan->shape, plan->kept);
     p->product_at =
         sti_conv_plan_add(plan, sti_gemm_scratch_bytes(&p->product, plan->threads));
 }

@@ -179,7 +179,7 @@ typedef struct forward_job {
     const sti_conv_shape *shape;
     const sti_conv_rows_plan *plan;
     const float *x, *w;
-    float *y, *panels;
+    float *y, *panels; /* those that are packed here */
     char *lines;
     const sti_epilogue *epilogue;
     bool mask_here; /* blocks own whole bytes of the mask */
@@ -335,7 +335,10 @@ void sti_conv_rows_forward(const sti_team *team, const sti_conv_plan *plan,
         j.product.bias = epilogue->bias;
         j.product.relu = epilogue->relu;
     }
-    sti_team_run(team, s->groups * s->kh * s->kw, forward_pack, &j);
+    if (plan->kept)
+        j.product.panels = w;
+    else
+        sti_team_run(team, s->groups * s->kh * s->kw, forward_pack, &j);
     sti_team_run(team, source_pieces(&p->source), forward_piece, &j);
     if (bit && !j.mask_here)
         sti_block_mask(team, y_out, s->n * s->oh * j.product.c_line,
@@ -348,7 +351,8 @@ typedef struct data_job {
     const sti_conv_shape *shape;
     const sti_conv_rows_plan *plan;
     const float *dy, *w;
-    float *dx, *panels;
+    float *dx, *panels;  /* those that are packed here */
+    const float *packed; /* those that are read */
     char *lines;
     sti_conv_row_product product; /* what all phases share */
 } data_job;
@@ -409,7 +413,7 @@ static void phase_product(const data_job *j, int64_t phase, const sti_conv_phase
     *w = j->product;
     const int64_t taps = sti_conv_data_is_narrow(s) ? s->kw : 1;
     sti_conv_row_product_set_runs(w, p->taps_y * p->taps_x / taps, w->in_group, taps);
-    w->panels = j->panels + taps_before(s, phase) * s->co *
+    w->panels = j->packed + taps_before(s, phase) * s->co *
                                 sti_conv_round_up(w->out_group, STI_PANEL);
     for (int64_t i = 0; i < w->runs; i++)
         w->run[i] = taps > 1 ? -i * w->a_line
@@ -436,7 +440,7 @@ static void data_pack(void *arg, int64_t piece, int worker)
         const float *tap = j->w + tap_of_phase(s, &p, t) * w.out_group * s->co;
         sti_conv_row_product_pack(&w, group, t * w.in_group, w.in_group,
                                   tap + group * w.in_group, s->co, true,
-                                  j->panels + (w.panels - j->panels));
+                                  j->panels + (w.panels - j->packed));
     }
 }
 
@@ -521,16 +525,44 @@ void sti_conv_rows_data(const sti_team *team, const sti_conv_plan *plan,
 {
     const sti_conv_shape *s = &plan->shape;
     const sti_conv_rows_plan *p = &plan->rows;
+    float *panels = sti_conv_part(scratch, p->panels_at);
     data_job j = {.shape = s,
                   .plan = p,
                   .dy = dy,
                   .w = w,
                   .dx = dx_out,
-                  .panels = sti_conv_part(scratch, p->panels_at),
+                  .panels = panels,
+                  .packed = plan->kept ? w : panels,
                   .lines = sti_conv_part(scratch, p->workers_at),
                   .product = data_product(s, &p->source)};
-    sti_team_run(team, s->stride * s->stride * s->groups, data_pack, &j);
+    if (!plan->kept)
+        sti_team_run(team, s->stride * s->stride * s->groups, data_pack, &j);
     sti_team_run(team, source_pieces(&p->source), data_piece, &j);
+}
+
+/* Panels that are kept */
+
+void sti_conv_rows_keep(const sti_team *team, const sti_conv_plan *plan, const float *w,
+                        float *kept_out)
+{
+    const sti_conv_shape *s = &plan->shape;
+    const sti_conv_rows_plan *p = &plan->rows;
+    if (plan->direction == STI_CONV_FORWARD) {
+        forward_job j = {.shape = s,
+                         .plan = p,
+                         .w = w,
+                         .panels = kept_out,
+                         .product = forward_product(s, &p->source)};
+        sti_team_run(team, s->groups * s->kh * s->kw, forward_pack, &j);
+        return;
+    }
+    data_job j = {.shape = s,
+                  .plan = p,
+                  .w = w,
+                  .panels = kept_out,
+                  .packed = kept_out,
+                  .product = data_product(s, &p->source)};
+    sti_team_run(team, s->stride * s->stride * s->groups, data_pack, &j);
 }
 
 /* The plan */
@@ -550,8 +582,8 @@ void sti_conv_plan_rows(sti_conv_plan *plan)
     p->source = forward ? forward_source(s) : data_source(s);
     p->panel_floats = panel_floats(s, forward);
     const int64_t line_floats = source_cut(&p->source, p->panel_floats);
-    p->panels_at =
-        sti_conv_plan_add(plan, sti_conv_part_bytes(p->panel_floats, sizeof(float)));
+    p->panels_at = sti_conv_plan_add(
+        plan, plan->kept ? 0 : sti_conv_part_bytes(p->panel_floats, sizeof(float)));
     p->worker_bytes = sti_conv_part_bytes(line_floats, sizeof(float));
     p->workers_at = sti_conv_plan_add_workers(plan, p->worker_bytes);
 }

@@ -22,6 +22,7 @@ typedef struct job {
     const sti_winograd_kernels *transforms;
     const float *in, *weights;
     float *out, *zeros, *filters;
+    const float *packed; /* filters that are read: those, or kept ones */
     char *workers;
     const sti_epilogue *epilogue;
 } job;
@@ -85,12 +86,14 @@ void sti_conv_plan_winograd(sti_conv_plan *plan)
     int64_t cols = 0;
     panel_width(sti_gemm_kernels_now(), p->co, 0, &cols); /* the widest */
     /* Packing backward takes a panel at a time. */
-    const int64_t packed = backward ? ELEMENTS * (cols * p->c + GAP) : 0;
+    const bool packs = !plan->kept;
+    const int64_t packed = backward && packs ? ELEMENTS * (cols * p->c + GAP) : 0;
     p->worker_bytes = sti_conv_part_bytes(
         sti_conv_max(ELEMENTS * (p->in_element + p->out_element), packed),
         sizeof(float));
     p->filters_at = sti_conv_plan_add(
-        plan, sti_conv_part_bytes(ELEMENTS * p->filter_element, sizeof(float)));
+        plan,
+        packs ? sti_conv_part_bytes(ELEMENTS * p->filter_element, sizeof(float)) : 0);
     p->workers_at = sti_conv_plan_add_workers(plan, p->worker_bytes);
     p->zeros_at = sti_conv_plan_add(plan, (size_t)p->c * sizeof(float));
 }
@@ -254,8 +257,8 @@ static void run_piece(void *arg, int64_t piece, int worker)
         input_row(j, r, in + (r - row) * j->plan->tiles_x * j->plan->c);
     for (int64_t e = 0; e < ELEMENTS; e++)
         product(j, in + e * j->plan->in_element,
-                j->filters + e * j->plan->filter_element,
-                (end - row) * j->plan->tiles_x, out + e * j->plan->out_element);
+                j->packed + e * j->plan->filter_element, (end - row) * j->plan->tiles_x,
+                out + e * j->plan->out_element);
     for (int64_t r = row; r < end; r++)
         output_row(j, r, out + (r - row) * j->plan->tiles_x * j->plan->co);
     if (j->epilogue && j->epilogue->relu_mask)
@@ -266,6 +269,7 @@ static job job_make(const sti_conv_plan *plan, const float *in, const float *wei
                     float *out, void *scratch)
 {
     const winograd_plan *p = &plan->winograd;
+    float *filters = sti_conv_part(scratch, p->filters_at);
     return (job){.plan = p,
                  .products = sti_gemm_kernels_now(),
                  .transforms = STI_KERNELS_NOW(sti_winograd_kernels),
@@ -273,7 +277,8 @@ static job job_make(const sti_conv_plan *plan, const float *in, const float *wei
                  .weights = weights,
                  .out = out,
                  .zeros = sti_conv_part(scratch, p->zeros_at),
-                 .filters = sti_conv_part(scratch, p->filters_at),
+                 .filters = filters,
+                 .packed = filters,
                  .workers = sti_conv_part(scratch, p->workers_at)};
 }
 
@@ -286,6 +291,18 @@ static void job_run(const sti_team *team, job *j)
                  run_piece, j);
 }
 
+static void pack(const sti_team *team, job *j, sti_conv_direction direction)
+{
+    int64_t panels = 0;
+    if (direction == STI_CONV_FORWARD) {
+        sti_team_run(team, sti_conv_ceil_div(j->plan->c, PACK_ROWS), forward_pack, j);
+        return;
+    }
+    for (int64_t n = 0, cols; n < j->plan->co; n += cols, panels++)
+        panel_at(j, n, &cols);
+    sti_team_run(team, panels, data_pack, j);
+}
+
 void sti_conv_winograd_forward(const sti_team *team, const sti_conv_plan *plan,
                                const float *x, const float *w,
                                const sti_epilogue *epilogue, float *y_out,
@@ -293,7 +310,10 @@ void sti_conv_winograd_forward(const sti_team *team, const sti_conv_plan *plan,
 {
     job j = job_make(plan, x, w, y_out, scratch);
     j.epilogue = epilogue;
-    sti_team_run(team, sti_conv_ceil_div(j.plan->c, PACK_ROWS), forward_pack, &j);
+    if (plan->kept)
+        j.packed = w;
+    else
+        pack(team, &j, STI_CONV_FORWARD);
     job_run(team, &j);
 }
 
@@ -302,9 +322,22 @@ void sti_conv_winograd_data(const sti_team *team, const sti_conv_plan *plan,
                             void *scratch)
 {
     job j = job_make(plan, dy, w, dx_out, scratch);
-    int64_t panels = 0;
-    for (int64_t n = 0, cols; n < j.plan->co; n += cols, panels++)
-        panel_at(&j, n, &cols);
-    sti_team_run(team, panels, data_pack, &j);
+    if (plan->kept)
+        j.packed = w;
+    else
+        pack(team, &j, STI_CONV_BACKWARD_DATA);
     job_run(team, &j);
+}
+
+int64_t sti_conv_winograd_kept_floats(const sti_conv_plan *plan)
+{
+    return ELEMENTS * plan->winograd.filter_element;
+}
+
+void sti_conv_winograd_keep(const sti_team *team, const sti_conv_plan *plan,
+                            const float *w, float *kept_out, void *scratch)
+{
+    job j = job_make(plan, NULL, w, NULL, scratch);
+    j.filters = kept_out;
+    pack(team, &j, plan->direction);
 }

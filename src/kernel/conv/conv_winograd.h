@@ -20,6 +20,10 @@ void sti_conv_winograd_forward(const sti_team *team, const sti_conv_plan *plan,
 void sti_conv_winograd_data(const sti_team *team, const sti_conv_plan *plan,
                             const float *dy, const float *w, float *dx_out,
                             void *scratch);
+/* conv_kept.h: transformed and packed filters of either direction. */
+int64_t sti_conv_winograd_kept_floats(const sti_conv_plan *plan);
+void sti_conv_winograd_keep(const sti_team *team, const sti_conv_plan *plan,
+                            const float *w, float *kept_out, void *scratch);
 void sti_conv_plan_winograd_weight(sti_conv_plan *plan);
 void sti_conv_winograd_weight(const sti_team *team, const sti_conv_plan *plan,
                               const float *x, const float *dy, float *dw_out,
