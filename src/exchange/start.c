@@ -90,21 +90,6 @@ static stint_status find_pictures(start *s, sti_network_desc *network)
     return STINT_OK;
 }
 
-/* (p * scale - mean) / deviation of pixels from 0 to 255, as the normalisation of
- * pixels from 0 to 1 that data are decoded with. */
-static sti_data_norm norm_of(const sti_image_form *form)
-{
-    const double scale = 255.0 * (double)form->scale;
-    const bool usual = form->scale == 1.0f / 255.0f; /* no rounding is added */
-    sti_data_norm norm;
-    for (int c = 0; c < 3; c++) {
-        norm.mean[c] = usual ? form->mean[c] : (float)((double)form->mean[c] / scale);
-        norm.deviation[c] =
-            usual ? form->deviation[c] : (float)((double)form->deviation[c] / scale);
-    }
-    return norm;
-}
-
 static stint_status make_start(const char *path, start *s, sti_network_desc *network)
 {
     stint_status st = sti_imported_read(path, &s->read);
@@ -124,7 +109,7 @@ static stint_status make_start(const char *path, start *s, sti_network_desc *net
 
 static stint_status read_facts(stint_model_file *m, const start *s)
 {
-    m->norm = norm_of(&s->read->images);
+    m->norm = sti_image_form_norm(&s->read->images);
     const char *fault = sti_norm_fault(&m->norm, m->network.channels);
     if (fault)
         return sti_fail(STINT_E_INPUT,
