@@ -8,6 +8,7 @@
 #include "base/recipe.h"
 #include "cli/cli_stock.h"
 #include "net/net.h"
+#include "train/finetune.h"
 
 const sti_cli_command *sti_cli_find(const sti_cli_command *const *all, const char *name)
 {
@@ -112,7 +113,7 @@ static stint_status load_recipe(sti_cli_call *call, int argc, char **argv)
         return status;
     memcpy(recipe->set.target, call->set.target, bytes);
     memcpy(recipe->set.origin, call->set.origin, origin_bytes);
-    return STINT_OK;
+    return sti_recipe_take_imported(call->recipe_for != NULL, recipe);
 }
 
 static stint_status prepare(sti_cli_call *call)

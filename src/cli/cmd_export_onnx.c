@@ -10,6 +10,7 @@
 typedef struct export_args {
     const char *out, *batch;
     int64_t opset;
+    bool normalise;
     sti_cli_common common;
 } export_args;
 
@@ -40,6 +41,12 @@ static const sti_option export_rows[] = {
      .flag = true,
      .unit = "N|dynamic",
      .help = "images or sequences of a run; dynamic: left open in the file"},
+    {.name = "normalise",
+     .type = STI_OPTION_BOOL,
+     .default_text = "false",
+     .offset = offsetof(export_args, normalise),
+     .flag = true,
+     .help = "images go in as pixels from 0 to 1, which the first nodes normalise"},
     STI_CLI_COMMON_ROWS(export_args),
 };
 
@@ -57,41 +64,82 @@ static stint_status read_batch(const char *text, int64_t *batch)
     return STINT_OK;
 }
 
-static stint_status answer(sti_cli_call *call, const stint_model_file *model)
+static stint_status answer(sti_cli_call *call, const char *network, int64_t parameters,
+                           int64_t opset)
 {
     const export_args *args = call->args;
     sti_text text = {0};
     sti_json j;
     if (!call->common->json) {
-        sti_cli_say(call, "%s: %s, %s parameters, opset %d", args->out,
-                    model->network.name, sti_count_text(model->parameters),
-                    (int)args->opset);
+        sti_cli_say(call, "%s: %s, %s parameters, opset %d", args->out, network,
+                    sti_count_text(parameters), (int)opset);
         return STINT_OK;
     }
     sti_cli_json_begin(&j, &text);
     sti_json_text(&j, "out", args->out);
-    sti_json_text(&j, "network", model->network.name);
-    sti_json_int(&j, "parameters", model->parameters);
-    sti_json_int(&j, "opset", args->opset);
+    sti_json_text(&j, "network", network);
+    sti_json_int(&j, "parameters", parameters);
+    sti_json_int(&j, "opset", opset);
     sti_json_end_object(&j);
     return sti_cli_answer(call, &text);
+}
+
+/* Its opset and batch are the file's: others are other files. */
+static stint_status check_own(const sti_imported *m, const export_args *args,
+                              int64_t batch)
+{
+    const sti_exchange_graph *g = m->source;
+    if (args->opset != STI_ONNX_WRITE_FIRST && args->opset != g->opset)
+        return sti_fail(STINT_E_UNSUPPORTED,
+                        "--opset %d: %s is an imported network, which keeps its own, "
+                        "%d",
+                        (int)args->opset, m->path, (int)g->opset);
+    if (batch > 0 &&
+        (g->inputs < 1 || g->input[0].rank < 1 || g->input[0].dim[0] != batch))
+        return sti_fail(STINT_E_UNSUPPORTED,
+                        "--batch %d: %s is an imported network, which keeps the shapes "
+                        "that it was imported with; import it again with --shape",
+                        (int)batch, m->path);
+    return STINT_OK;
+}
+
+static stint_status export_imported(sti_cli_call *call, const char *path,
+                                    const sti_onnx_write_options *options)
+{
+    const export_args *args = call->args;
+    sti_imported *m = NULL;
+    int64_t numbers = 0;
+    stint_status st = sti_imported_read(path, &m);
+    if (st == STINT_OK)
+        st = check_own(m, args, options->batch);
+    if (st == STINT_OK)
+        st = sti_onnx_write_imported(m, args->out, options);
+    for (int64_t i = 0; st == STINT_OK && i < m->source->tensors; i++)
+        numbers += m->source->tensor[i].floats ? m->source->tensor[i].count : 0;
+    if (st == STINT_OK)
+        st = answer(call, "imported", numbers, m->source->opset);
+    sti_imported_close(m);
+    return st;
 }
 
 static stint_status export_run(sti_cli_call *call)
 {
     const export_args *args = call->args;
-    sti_onnx_write_options options = {.opset = args->opset};
+    sti_onnx_write_options options = {.opset = args->opset,
+                                      .normalise = args->normalise};
     stint_model_file *model = NULL;
     const char *path = sti_cli_model_path(call, call->operands[0]);
     stint_status st = path ? sti_cli_check_out(path, args->out) : STINT_E_MEMORY;
     if (st == STINT_OK)
         st = read_batch(args->batch, &options.batch);
+    if (st == STINT_OK && sti_imported_is(path))
+        return export_imported(call, path, &options);
     if (st == STINT_OK)
         st = stint_model_open(path, &model);
     if (st == STINT_OK)
         st = sti_onnx_write(model, args->out, &options);
     if (st == STINT_OK)
-        st = answer(call, model);
+        st = answer(call, model->network.name, model->parameters, args->opset);
     stint_model_close(model);
     return st;
 }
@@ -105,7 +153,8 @@ const sti_cli_command sti_cmd_export_onnx = {
     .about =
         "MODEL is a model.safetensors or a run's folder. Images go in as [n, c, h, w], "
         "normalised as the model says; tokens as [n, context]. Logits come out. "
-        "Zeros of pruned weights stay in their places.",
+        "Zeros of pruned weights stay in their places; weights of few bits are int8. "
+        "An imported network keeps its nodes, opset and batch.",
     .min_operands = 1,
     .max_operands = 1,
     STI_CLI_ARGS(export_rows, export_args),

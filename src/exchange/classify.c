@@ -40,16 +40,20 @@ static bool ends_in_softmax(const sti_imported *m, stint_value v)
     return node && strcmp(node->op->name, "softmax") == 0;
 }
 
+bool sti_classifier_takes(const stint_shape *s, int layout, bool *last)
+{
+    const bool pictures = s->rank == 4 && s->dtype == STINT_F32;
+    const bool first = pictures && layout != STI_LAYOUT_NHWC && is_colour(s->dim[1]);
+    *last = pictures && !first && layout != STI_LAYOUT_NCHW && is_colour(s->dim[3]);
+    return first || *last;
+}
+
 stint_status sti_classifier_find(const sti_imported *m, sti_classifier_ports *out)
 {
     sti_classifier_ports p = {.input = m->lowered.input, .output = m->lowered.output};
     const stint_shape *s = m->lowered.inputs == 1 ? &p.input->shape : NULL;
-    const bool pictures = s && s->rank == 4 && s->dtype == STINT_F32 &&
-                          p.input->type != STI_EXCHANGE_BOOL && m->lowered.outputs > 0;
-    const int layout = m->images.layout;
-    const bool first = pictures && layout != STI_LAYOUT_NHWC && is_colour(s->dim[1]);
-    p.last = pictures && !first && layout != STI_LAYOUT_NCHW && is_colour(s->dim[3]);
-    if (!first && !p.last)
+    if (!s || p.input->type == STI_EXCHANGE_BOOL || m->lowered.outputs < 1 ||
+        !sti_classifier_takes(s, m->images.layout, &p.last))
         return sti_fail(STINT_E_UNSUPPORTED,
                         "%s: its inputs are not one of pictures ([n, 1 or 3, height, "
                         "width], or channels last); give arrays by --input",

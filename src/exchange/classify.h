@@ -14,6 +14,10 @@ typedef struct sti_classifier_ports {
     bool probabilities; /* the network ends in a softmax */
 } sti_classifier_ports;
 
+/* Does an input of this shape take pictures, in the layout that the file says? *last:
+ * their channels are last. */
+bool sti_classifier_takes(const stint_shape *shape, int layout, bool *last);
+
 /* STINT_E_UNSUPPORTED: not one input [n, 1 or 3 channels, height, width] (or channels
  * last) of float32. Whether there are scores is not asked: classes is 0 then. */
 stint_status sti_classifier_find(const sti_imported *m, sti_classifier_ports *out);

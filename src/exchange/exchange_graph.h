@@ -60,6 +60,10 @@ typedef struct sti_exchange_tensor {
      * so that it need not be turned again. */
     int8_t order[STI_EXCHANGE_RANK];
     bool trained; /* a weight of the network rather than a number of its formula */
+    /* A weight that begins anew, whose numbers are not there (floats is not NULL all
+     * the same), and what feeds one of its outputs; 0: it begins at 0. */
+    bool fresh;
+    int64_t fan_in;
 } sti_exchange_tensor;
 
 typedef enum sti_exchange_attr_kind {

@@ -29,6 +29,19 @@ stint_status sti_image_form_check(const sti_image_form *f)
                             "deviations above 0, and means, all of them finite");
 }
 
+sti_data_norm sti_image_form_norm(const sti_image_form *form)
+{
+    const double scale = 255.0 * (double)form->scale;
+    const bool usual = form->scale == 1.0f / 255.0f; /* no rounding is added */
+    sti_data_norm norm;
+    for (int c = 0; c < 3; c++) {
+        norm.mean[c] = usual ? form->mean[c] : (float)((double)form->mean[c] / scale);
+        norm.deviation[c] =
+            usual ? form->deviation[c] : (float)((double)form->deviation[c] / scale);
+    }
+    return norm;
+}
+
 void sti_image_form_write(const sti_image_form *f, sti_meta_texts *texts)
 {
     sti_meta_add(texts, META_LAYOUT, layouts[f->layout]);

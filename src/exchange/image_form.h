@@ -4,6 +4,7 @@
 #ifndef STI_EXCHANGE_IMAGE_FORM_H
 #define STI_EXCHANGE_IMAGE_FORM_H
 
+#include "data/data.h"
 #include "store/model_meta.h"
 
 typedef enum sti_image_layout {
@@ -21,6 +22,8 @@ typedef struct sti_image_form {
 sti_image_form sti_image_form_usual(void);
 /* STINT_E_USAGE: a number is not finite, or a scale or deviation is not above 0. */
 stint_status sti_image_form_check(const sti_image_form *form);
+/* The same as the normalisation of pixels from 0 to 1 that data are decoded with. */
+sti_data_norm sti_image_form_norm(const sti_image_form *form);
 void sti_image_form_write(const sti_image_form *form, sti_meta_texts *texts);
 /* The usual one where the file says nothing. STINT_E_INPUT: what it says is none. */
 stint_status sti_image_form_read(const sti_tensor_file *file, sti_image_form *form_out);

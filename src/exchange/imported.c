@@ -77,6 +77,17 @@ bool sti_imported_is(const char *path)
     return is;
 }
 
+bool sti_imported_is_model(const char *path)
+{
+    sti_arena *arena = sti_arena_create("imported");
+    const char *file = arena && sti_path_is_dir(path)
+                           ? sti_path_join(arena, path, "model.safetensors")
+                           : path;
+    const bool is = file && sti_imported_is(file);
+    sti_arena_destroy(arena);
+    return is;
+}
+
 static stint_status read_tensor(const sti_tensor_file *file, sti_exchange_tensor *t,
                                 void **block)
 {
@@ -230,7 +241,7 @@ static stint_status build(sti_imported *m)
     return st;
 }
 
-stint_status sti_imported_open(const char *path, sti_imported **m_out)
+stint_status sti_imported_read(const char *path, sti_imported **m_out)
 {
     sti_tensor_file *file = NULL;
     sti_imported *m = sti_alloc(sizeof *m, "imported network");
@@ -239,12 +250,24 @@ stint_status sti_imported_open(const char *path, sti_imported **m_out)
         goto out;
     STI_TRY(sti_tensor_file_open(path, &file));
     STI_TRY(read_source(m, file));
-    STI_TRY(build(m));
     *m_out = m;
     m = NULL;
 out:
     sti_tensor_file_close(file);
     sti_imported_close(m);
+    return st;
+}
+
+stint_status sti_imported_open(const char *path, sti_imported **m_out)
+{
+    sti_imported *m = NULL;
+    stint_status st = sti_imported_read(path, &m);
+    if (st == STINT_OK)
+        st = build(m);
+    if (st == STINT_OK)
+        *m_out = m;
+    else
+        sti_imported_close(m);
     return st;
 }
 

@@ -22,6 +22,9 @@ stint_status sti_imported_write(const sti_exchange_graph *kept,
 /* Is it such a file? False for whatever cannot be read, too. */
 bool sti_imported_is(const char *path);
 
+/* Is it one, or the folder of a run whose model is one? */
+bool sti_imported_is_model(const char *path);
+
 typedef struct sti_imported {
     char *path;
     sti_exchange_graph *source; /* as the text says it */
@@ -37,6 +40,9 @@ typedef struct sti_imported {
     int threads;
 } sti_imported;
 
+/* Read and verify, with its tensors; nothing is built. STINT_E_INPUT,
+ * STINT_E_UNSUPPORTED, STINT_E_IO, STINT_E_MEMORY. */
+stint_status sti_imported_read(const char *path, sti_imported **m_out);
 /* Read, verify and build it for use. STINT_E_INPUT, STINT_E_UNSUPPORTED, STINT_E_IO,
  * STINT_E_MEMORY. */
 stint_status sti_imported_open(const char *path, sti_imported **m_out);

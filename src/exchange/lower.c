@@ -71,7 +71,8 @@ static operands look_at_operands(sti_lowering *l, const sti_exchange_node *n)
         if (slot->kind == STI_SLOT_NONE)
             o.missing = n->in[i];
         o.lost = o.lost || slot->kind == STI_SLOT_LOST;
-        o.known = o.known && slot->kind == STI_SLOT_KNOWN;
+        o.known = o.known && slot->kind == STI_SLOT_KNOWN && !slot->known->fresh &&
+                  !(l->options->images && slot->known->trained);
     }
     return o;
 }
@@ -351,10 +352,14 @@ static stint_status add_input(sti_lowering *l, const sti_exchange_port *port,
                             sti_shown(l->options->name), sti_shown(port->name));
     if (!sti_exchange_is_float(port->type) && port->type != STI_EXCHANGE_BOOL)
         s.dtype = STINT_I32;
-    const stint_value value = stint_input(l->graph, port->name, &s);
+    const sti_lower_images *images = l->options->images;
+    const stint_value value =
+        images ? images->value : stint_input(l->graph, port->name, &s);
     if (value < 0)
         return sti_graph_status(l->graph);
-    const sti_lane_value lane = sti_lane_plain(l, value, port->type);
+    sti_lane_value lane = sti_lane_plain(l, value, port->type);
+    if (images && images->first)
+        sti_order_last(lane.rank, lane.order);
     sti_lowered_port *row = &l->out->input[l->out->inputs++];
     *row = (sti_lowered_port){port->name, port->type, value, s};
     sti_exchange_port *kept = sti_exchange_add_input(l->kept);
@@ -439,10 +444,11 @@ static stint_status add_output(sti_lowering *l, const sti_exchange_port *port)
         return st;
     l->slot[row].read = l->slot[row].kind == STI_SLOT_KNOWN;
     const stint_value value = sti_lane_straight(l, &v);
-    sti_graph_output(l->graph, &(sti_output){.kind = STI_OUTPUT_FETCH,
-                                             .value = value,
-                                             .target = -1,
-                                             .name = port->name});
+    if (!l->options->images)
+        sti_graph_output(l->graph, &(sti_output){.kind = STI_OUTPUT_FETCH,
+                                                 .value = value,
+                                                 .target = -1,
+                                                 .name = port->name});
     if ((st = sti_graph_status(l->graph)) != STINT_OK)
         return st;
     const stint_shape shape = stint_value_shape(l->graph, value);

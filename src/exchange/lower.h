@@ -19,11 +19,24 @@ typedef struct sti_exchange_shape {
     int64_t dim[STI_EXCHANGE_RANK];
 } sti_exchange_shape;
 
+/* Images that are there already: the one input is no input of the graph then, and
+ * outputs are values of it alone. Nothing of the graph refers to the tensors' numbers
+ * afterwards. */
+typedef struct sti_lower_images {
+    stint_value value; /* [n, h, w, c] */
+    bool first;        /* the file has channels first */
+} sti_lower_images;
+
 typedef struct sti_lower_options {
     const char *name; /* of the file, for messages */
     const sti_exchange_shape *shape;
     int shapes;
     bool trained; /* weights are parameters and normalisations states, else constants */
+    const sti_lower_images *images; /* NULL: inputs become the graph's */
+    /* Called with every name that the run makes, and its shape in ONNX's eyes; NULL:
+     * nobody asks. */
+    void (*seen)(void *user, const char *name, int rank, const int64_t *dim);
+    void *user;
 } sti_lower_options;
 
 /* An input or output of what was built. Whole numbers are i32 in the graph, truth

@@ -102,6 +102,11 @@ static stint_status set_slot(sti_lowering *l, const char *name, sti_slot slot)
 stint_status sti_lower_set(sti_lowering *l, const char *name,
                            const sti_lane_value *lane)
 {
+    int64_t dim[STINT_MAX_RANK];
+    if (l->options->seen && name[0]) {
+        sti_lane_dims(l, lane, dim);
+        l->options->seen(l->options->user, name, lane->rank, dim);
+    }
     return set_slot(l, name, (sti_slot){.kind = STI_SLOT_LANE, .lane = *lane});
 }
 
@@ -175,8 +180,13 @@ static stint_value floats_value(sti_lowering *l, const sti_slot *slot,
 {
     const sti_exchange_tensor *t = slot->known;
     if (l->options->trained && t->trained)
-        return stint_param(l->graph, slot->name, shape, &(stint_param_desc){0});
-    if ((uintptr_t)t->floats % 64 == 0)
+        return stint_param(l->graph, slot->name, shape,
+                           &(stint_param_desc){.init = t->fan_in > 0
+                                                           ? STINT_INIT_FAN_IN_UNIFORM
+                                                           : STINT_INIT_ZERO,
+                                               .fan_in = t->fan_in,
+                                               .no_decay = t->rank < 2});
+    if (!l->options->images && (uintptr_t)t->floats % 64 == 0)
         return sti_graph_constant(l->graph, slot->name, shape, t->floats);
     void *room = sti_graph_room(l->graph, stint_shape_bytes(shape));
     if (!room)
@@ -228,7 +238,8 @@ stint_status sti_lower_ordered(sti_lowering *l, const sti_exchange_node *n, int 
                                int rank, const int8_t *order, sti_lane_value *out)
 {
     sti_slot *slot = sti_lower_in(l, n, i);
-    if (slot->kind == STI_SLOT_KNOWN && slot->param < 0 && slot->known->rank == rank) {
+    if (slot->kind == STI_SLOT_KNOWN && slot->param < 0 && slot->known->rank == rank &&
+        !slot->known->fresh) {
         const sti_exchange_tensor *moved =
             sti_known_ordered(l->arena, slot->known, order);
         if (!moved)
@@ -254,6 +265,10 @@ stint_status sti_lower_known(sti_lowering *l, const sti_exchange_node *n, int i,
         return sti_lower_refuse(l, STINT_E_UNSUPPORTED,
                                 "operand %d ('%.60s') depends on the data", i,
                                 i < n->n_in ? sti_shown(n->in[i]) : "");
+    if (slot->known->fresh)
+        return sti_lower_refuse(l, STINT_E_UNSUPPORTED,
+                                "operand %d is of the classifier, which begins anew",
+                                i);
     *out = sti_known_plain(l->arena, slot->known);
     return *out ? STINT_OK : STINT_E_MEMORY;
 }

@@ -3,6 +3,11 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/fail.h"
+#include "base/file.h"
+#include "base/shown.h"
+#include "stint/version.h"
+
 const char *sti_onnx_fresh_name(sti_onnx_writer *w, const char *what)
 {
     const char *name =
@@ -144,4 +149,36 @@ void sti_onnx_add_port(sti_onnx_writer *w, uint32_t field, const char *name, int
     sti_proto_add_text(&port, 1, name);
     sti_proto_add_message(&port, 2, &kind);
     sti_proto_add_message(&w->body, field, &port);
+}
+
+const char *sti_onnx_add_normalised(sti_onnx_writer *w, const char *x,
+                                    const sti_data_norm *norm, int64_t channels)
+{
+    const int64_t dim[4] = {1, channels, 1, 1};
+    x = sti_onnx_add_node2(w, "Sub", x, sti_onnx_add_floats(w, 4, dim, norm->mean));
+    return sti_onnx_add_node2(w, "Div", x,
+                              sti_onnx_add_floats(w, 4, dim, norm->deviation));
+}
+
+stint_status sti_onnx_write_file(sti_onnx_writer *w, const char *name, int64_t opset,
+                                 const char *path)
+{
+    sti_text model = {0}, set = {0};
+    sti_proto_add_text(&w->body, 2, name);
+    sti_proto_add_int(&model, 1, 8);
+    sti_proto_add_text(&model, 2, "stint");
+    sti_proto_add_text(&model, 3, STINT_VERSION);
+    sti_proto_add_message(&model, 7, &w->body);
+    sti_proto_add_text(&set, 1, "");
+    sti_proto_add_int(&set, 2, opset);
+    sti_proto_add_message(&model, 8, &set);
+    stint_status st = STINT_E_MEMORY;
+    if (model.length > (size_t)INT32_MAX)
+        st = sti_fail(STINT_E_UNSUPPORTED,
+                      "%s: an ONNX file of 2 GiB and more is not written here",
+                      sti_shown(path));
+    else if (!model.failed)
+        st = sti_file_write(path, model.data, model.length);
+    sti_text_fini(&model);
+    return st;
 }

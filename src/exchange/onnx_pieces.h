@@ -65,6 +65,13 @@ const char *sti_onnx_add_reshaped(sti_onnx_writer *w, const char *x, int rank,
 void sti_onnx_add_port(sti_onnx_writer *w, uint32_t field, const char *name, int type,
                        int rank, const int64_t *dim);
 
+/* Pixels from 0 to 1, [n, c, h, w], as (x - mean) / deviation; the result's name. */
+const char *sti_onnx_add_normalised(sti_onnx_writer *w, const char *x,
+                                    const sti_data_norm *norm, int64_t channels);
+/* The graph under a name as a file. STINT_E_UNSUPPORTED: of 2 GiB and more. */
+stint_status sti_onnx_write_file(sti_onnx_writer *w, const char *name, int64_t opset,
+                                 const char *path);
+
 /* ---- operators of text models (onnx_write_text.c) ---- */
 
 const char *sti_onnx_write_gelu(sti_onnx_writer *w, const char *x);

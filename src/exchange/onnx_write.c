@@ -5,15 +5,16 @@
  * where a reader wants the other form: where pictures become rows. */
 #include "exchange/onnx_write.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "base/fail.h"
-#include "base/file.h"
 #include "base/shown.h"
 #include "exchange/onnx_pieces.h"
+#include "kernel/elementwise/round_columns.h"
 #include "op/op_norm_slots.h"
 #include "op/op_pool.h"
-#include "stint/version.h"
+#include "pass/pass.h"
 
 /* ---- operands ---- */
 
@@ -54,12 +55,12 @@ static bool is_filter(const sti_onnx_writer *w, stint_value v)
     return false;
 }
 
-static stint_status add_weight(sti_onnx_writer *w, stint_value v)
+/* A weight's numbers in the file's order, dim [rank] their shape; twice the room. */
+static stint_status read_weight(sti_onnx_writer *w, const sti_value_row *row,
+                                int64_t *dim, float **x_out)
 {
-    const sti_value_row *row = sti_graph_value(w->graph, v);
     const sti_tensor_row *t = sti_tensor_file_find(w->model->file, row->name);
     const int64_t count = stint_shape_count(&row->shape);
-    int64_t dim[STINT_MAX_RANK];
     bool fits = t && t->rank == row->shape.rank;
     for (int i = 0; fits && i < t->rank; i++)
         fits = (dim[i] = t->dim[i]) == row->shape.dim[i];
@@ -69,19 +70,112 @@ static stint_status add_weight(sti_onnx_writer *w, stint_value v)
                         "shape",
                         sti_shown(sti_tensor_file_path(w->model->file)),
                         sti_shown(row->name));
-    float *x = sti_alloc_array(2 * count, sizeof *x, "weights"), *y = x;
-    stint_status st =
+    float *x = sti_alloc_array(2 * count, sizeof *x, "weights");
+    const stint_status st =
         x ? sti_tensor_file_read_f32(w->model->file, t, 0, count, x) : STINT_E_MEMORY;
-    if (st == STINT_OK && is_filter(w, v)) {
-        y = x + count;
-        turn_filters(t->dim, x, y);
-        const int64_t turned[4] = {t->dim[3], t->dim[2], t->dim[0], t->dim[1]};
-        memcpy(dim, turned, sizeof turned);
-    }
     if (st == STINT_OK)
-        sti_onnx_add_tensor(w, row->name, 1, t->rank, dim, y,
-                            (size_t)count * sizeof *y);
+        *x_out = x;
+    else
+        sti_free(x);
+    return st;
+}
+
+/* Filters as ONNX has them, behind where they lie; dim becomes theirs. */
+static float *turned(float *x, int64_t *dim)
+{
+    const int64_t to[4] = {dim[3], dim[2], dim[0], dim[1]};
+    float *y = x + dim[0] * dim[1] * dim[2] * dim[3];
+    turn_filters(dim, x, y);
+    memcpy(dim, to, sizeof to);
+    return y;
+}
+
+static stint_status add_weight(sti_onnx_writer *w, stint_value v)
+{
+    const sti_value_row *row = sti_graph_value(w->graph, v);
+    int64_t dim[STINT_MAX_RANK];
+    float *x = NULL;
+    const stint_status st = read_weight(w, row, dim, &x);
+    if (st == STINT_OK)
+        sti_onnx_add_tensor(w, row->name, 1, row->shape.rank, dim,
+                            is_filter(w, v) ? turned(x, dim) : x,
+                            stint_shape_bytes(&row->shape));
     w->name[v] = row->name;
+    sti_free(x);
+    return st;
+}
+
+static bool is_quantise(const sti_node *n)
+{
+    return strcmp(n->op->name, "quantise") == 0;
+}
+
+static bool is_rounded(const sti_onnx_writer *w, stint_value v)
+{
+    for (int32_t i = 0; i < sti_graph_node_count(w->graph); i++)
+        if (is_quantise(sti_graph_node(w->graph, i)) &&
+            sti_graph_node(w->graph, i)->in[0] == v)
+            return true;
+    return false;
+}
+
+/* Levels of the channels, the last axis, and their steps: what round_columns.h makes.
+ * x becomes the levels. */
+static void find_levels(int64_t rows, int64_t channels, int bits, float *x, float *step)
+{
+    const float levels = (float)((1 << (bits - 1)) - 1);
+    memset(step, 0, (size_t)channels * sizeof *step);
+    sti_columns_largest_f32(rows, channels, channels, x, step);
+    sti_columns_round_f32(rows, channels, channels, bits, step, x, x);
+    for (int64_t c = 0; c < channels; c++) {
+        step[c] = step[c] / levels;
+        for (int64_t r = 0; r < rows; r++)
+            if (step[c] > 0)
+                x[r * channels + c] = rintf(x[r * channels + c] / step[c]);
+    }
+}
+
+static const char *name_of(sti_onnx_writer *w, const char *name, const char *what)
+{
+    const char *made = sti_arena_printf(w->arena, "%s.%s", name, what);
+    w->no_memory = w->no_memory || !made;
+    return made ? made : "";
+}
+
+/* Bytes, and the node that makes of them what the run computes with. */
+static const char *add_levels(sti_onnx_writer *w, const sti_value_row *row,
+                              int64_t *dim, float *x, bool filter)
+{
+    const int rank = row->shape.rank;
+    const int64_t channels = dim[rank - 1], count = stint_shape_count(&row->shape);
+    float *step = sti_arena_alloc(w->arena, (size_t)channels * sizeof *step);
+    int8_t *bytes = sti_arena_alloc(w->arena, (size_t)count);
+    if (!step || !bytes) {
+        w->no_memory = true;
+        return "";
+    }
+    find_levels(count / channels, channels, w->model->network.weight_bits, x, step);
+    const float *y = filter ? turned(x, dim) : x;
+    for (int64_t i = 0; i < count; i++)
+        bytes[i] = (int8_t)y[i];
+    const char *const in[2] = {name_of(w, row->name, "int8"),
+                               name_of(w, row->name, "step")};
+    const sti_onnx_attr axis = sti_onnx_attr_whole("axis", filter ? 0 : rank - 1);
+    sti_onnx_add_tensor(w, in[0], 3, rank, dim, bytes, (size_t)count);
+    sti_onnx_add_tensor(w, in[1], 1, 1, &channels, step,
+                        (size_t)channels * sizeof *step);
+    return sti_onnx_add_node(w, "DequantizeLinear", 2, in, 1, &axis);
+}
+
+static stint_status write_quantise(sti_onnx_writer *w, const sti_node *n)
+{
+    const sti_value_row *row = sti_graph_value(w->graph, n->in[0]);
+    int64_t dim[STINT_MAX_RANK];
+    float *x = NULL;
+    const stint_status st = read_weight(w, row, dim, &x);
+    if (st == STINT_OK)
+        w->name[n->out[0]] = add_levels(w, row, dim, x, is_filter(w, n->out[0]));
+    w->first[n->out[0]] = false;
     sti_free(x);
     return st;
 }
@@ -260,16 +354,20 @@ static stint_status write_inputs(sti_onnx_writer *w)
     for (stint_value v = 0; v < sti_graph_value_count(w->graph) && st == STINT_OK;
          v++) {
         const sti_value_row *row = sti_graph_value(w->graph, v);
-        if (row->role == STI_ROLE_PARAM || row->role == STI_ROLE_STATE)
+        if ((row->role == STI_ROLE_PARAM || row->role == STI_ROLE_STATE) &&
+            !is_rounded(w, v))
             st = add_weight(w, v);
         if (row->role != STI_ROLE_INPUT || strcmp(row->name, "labels") == 0)
             continue;
         const stint_shape s = row->shape;
-        const int64_t turned[4] = {s.dim[0], s.dim[3], s.dim[1], s.dim[2]};
+        const int64_t first[4] = {s.dim[0], s.dim[3], s.dim[1], s.dim[2]};
         w->name[v] = row->name;
         w->first[v] = s.rank == 4;
         sti_onnx_add_port(w, STI_ONNX_INPUT, row->name, s.dtype == STINT_I32 ? 7 : 1,
-                          s.rank, s.rank == 4 ? turned : s.dim);
+                          s.rank, s.rank == 4 ? first : s.dim);
+        if (s.rank == 4 && w->options->normalise)
+            w->name[v] =
+                sti_onnx_add_normalised(w, row->name, &w->model->norm, s.dim[3]);
     }
     return st;
 }
@@ -305,7 +403,9 @@ static stint_status build(sti_onnx_writer *w, stint_value *result)
         const stint_value x = stint_input(w->graph, "images", &shape);
         *result = stint_model_build(w->graph, d->name, &d->model, x);
     }
-    return stint_graph_check(w->graph);
+    if ((st = stint_graph_check(w->graph)) == STINT_OK)
+        st = sti_pass_quantise(w->graph, STI_ROLE_PARAM, d->weight_bits);
+    return st;
 }
 
 static stint_status write_graph(sti_onnx_writer *w)
@@ -323,6 +423,11 @@ static stint_status write_graph(sti_onnx_writer *w)
         return st;
     for (int32_t i = 0; i < sti_graph_node_count(w->graph) && !w->failed; i++) {
         const sti_node *n = sti_graph_node(w->graph, i);
+        if (is_quantise(n)) {
+            if ((st = write_quantise(w, n)) != STINT_OK)
+                return st;
+            continue;
+        }
         /* What prepares labels for the loss has no part in the logits. */
         if (n->n_in > 0 && n->in[0] >= 0 && !w->name[n->in[0]])
             continue;
@@ -340,41 +445,18 @@ static stint_status write_graph(sti_onnx_writer *w)
     return w->no_memory || w->body.failed ? STINT_E_MEMORY : STINT_OK;
 }
 
-static stint_status write_file(sti_onnx_writer *w, const char *path)
-{
-    sti_text model = {0}, opset = {0};
-    sti_proto_add_text(&w->body, 2, w->model->network.name);
-    sti_proto_add_int(&model, 1, 8);
-    sti_proto_add_text(&model, 2, "stint");
-    sti_proto_add_text(&model, 3, STINT_VERSION);
-    sti_proto_add_message(&model, 7, &w->body);
-    sti_proto_add_text(&opset, 1, "");
-    sti_proto_add_int(&opset, 2, w->options->opset);
-    sti_proto_add_message(&model, 8, &opset);
-    stint_status st = STINT_E_MEMORY;
-    if (model.length > (size_t)INT32_MAX)
-        st = sti_fail(STINT_E_UNSUPPORTED,
-                      "%s: an ONNX file of 2 GiB and more is not "
-                      "written here",
-                      sti_shown(path));
-    else if (!model.failed)
-        st = sti_file_write(path, model.data, model.length);
-    sti_text_fini(&model);
-    return st;
-}
-
 stint_status sti_onnx_write(const stint_model_file *model, const char *path,
                             const sti_onnx_write_options *options)
 {
     sti_onnx_writer w = {.model = model, .options = options};
-    if (model->network.weight_bits)
+    if (options->normalise && model->network.context)
         return sti_fail(STINT_E_UNSUPPORTED,
-                        "%s: a network that rounds its weights as it runs",
+                        "%s: is a text model; there are no images to normalise",
                         sti_shown(sti_tensor_file_path(model->file)));
     w.arena = sti_arena_create("onnx");
     stint_status st = w.arena ? write_graph(&w) : STINT_E_MEMORY;
     if (st == STINT_OK)
-        st = write_file(&w, path);
+        st = sti_onnx_write_file(&w, model->network.name, options->opset, path);
     sti_text_fini(&w.body);
     stint_graph_destroy(w.graph);
     sti_arena_destroy(w.arena);

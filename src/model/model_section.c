@@ -27,7 +27,7 @@ static const sti_option rows[] = {
 #define STI_FIELD(name, siren, help) ", " name
 #include "model/field_list.h"
 #undef STI_FIELD
-             "; for clicks, dlrm"},
+             "; for clicks, dlrm; imported: that of the file train.start"},
     {.name = "stem",
      .type = STI_OPTION_CHOICE,
      STI_OPTION_NO_BOUND,

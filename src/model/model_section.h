@@ -25,6 +25,9 @@ typedef struct sti_model_values {
     int weights;              /* STI_WEIGHTS_..., of a text model in generation */
 } sti_model_values;
 
+/* model.name of a network that another program made: it is that of train.start. */
+#define STI_MODEL_IMPORTED "imported"
+
 extern const sti_recipe_section sti_model_section;
 const sti_model_values *sti_model_section_of(const stint_recipe *recipe);
 

@@ -62,6 +62,13 @@ static stint_status append_field(const sti_network_desc *desc, stint_mode mode,
     return stint_graph_check(g);
 }
 
+static stint_value build_images(const sti_network_desc *desc, const sti_network *net)
+{
+    const sti_network_source *s = desc->source;
+    return s ? s->build(s->user, net->graph, desc->model.classes, net->input)
+             : stint_model_build(net->graph, desc->name, &desc->model, net->input);
+}
+
 /* Logits of the reference on the same images. It runs before the network, so that
  * nothing but its logits lives on when the first activation is saved. */
 static stint_value append_reference(const sti_network_desc *desc, sti_network *net)
@@ -69,7 +76,7 @@ static stint_value append_reference(const sti_network_desc *desc, sti_network *n
     const sti_network_desc *r = desc->loss.reference;
     stint_scope_begin(net->graph, STI_REFERENCE_SCOPE);
     sti_graph_set_fixed(net->graph, true);
-    stint_value logits = stint_model_build(net->graph, r->name, &r->model, net->input);
+    stint_value logits = build_images(r, net);
     sti_graph_set_fixed(net->graph, false);
     stint_scope_end(net->graph);
     return logits;
@@ -176,7 +183,7 @@ static stint_status append_images(const sti_network_desc *desc, stint_mode mode,
     net->labels = stint_input(g, "labels", &labels);
     if (taught)
         reference = append_reference(desc, net);
-    stint_value logits = stint_model_build(g, desc->name, &desc->model, net->input);
+    stint_value logits = build_images(desc, net);
     float smoothing = mode == STINT_TRAIN ? desc->smoothing : 0;
     stint_value loss = append_labels_loss(desc, mode, net, logits, smoothing);
     if (taught)

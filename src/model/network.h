@@ -26,6 +26,19 @@ typedef struct sti_loss_desc {
     bool weighted; /* factors are also multiplied by the input "loss_weights" */
 } sti_loss_desc;
 
+/* A network whose graph is not one of the table's (stint_model_build), but comes from a
+ * file that another program made. */
+typedef struct sti_network_source {
+    /* images [n, h, w, c] to logits [n, classes], for any n. Parameters have the names
+     * and shapes of the file's tensors, but for those of the classifier, whose shapes
+     * follow the number of classes. On failure -1, and the graph has failed. */
+    stint_value (*build)(const void *user, stint_graph *graph, int64_t classes,
+                         stint_value images);
+    /* Is it a parameter that is added: a bias or shift? Their names may say nothing. */
+    bool (*is_bias)(const void *user, const char *parameter);
+    const void *user; /* lives as long as what refers to it */
+} sti_network_source;
+
 /* Weights that are known when the network is built, for use: parameters and states are
  * constants of its graph then, PARAM and STATE are empty, and what depends on weights
  * alone is computed once. */
@@ -38,7 +51,8 @@ typedef struct sti_network_weights {
 } sti_network_weights;
 
 typedef struct sti_network_desc {
-    const char *name; /* "resnet20" */
+    const char *name;                 /* "resnet20" */
+    const sti_network_source *source; /* of images: in place of name's; NULL: none */
     stint_model_desc model;
     int64_t height, width, channels; /* of the images */
     stint_text_model_desc text; /* instead of all that, of a text model: resolved */

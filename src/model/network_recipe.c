@@ -14,6 +14,11 @@ bool sti_recipe_is_text(const stint_recipe *recipe)
     return stint_model_is_text(sti_recipe_network(recipe));
 }
 
+bool sti_recipe_is_imported(const stint_recipe *recipe)
+{
+    return strcmp(sti_recipe_network(recipe), STI_MODEL_IMPORTED) == 0;
+}
+
 bool sti_recipe_is_field(const stint_recipe *recipe)
 {
     return stint_model_is_field(sti_recipe_network(recipe));

@@ -9,6 +9,9 @@
 /* Does the recipe name a network for text? */
 bool sti_recipe_is_text(const stint_recipe *recipe);
 
+/* ... or that of another program's file, which train.start is? */
+bool sti_recipe_is_imported(const stint_recipe *recipe);
+
 /* ... or one for a field? */
 bool sti_recipe_is_field(const stint_recipe *recipe);
 

@@ -42,7 +42,7 @@ static const char *text_of(const stint_model_file *m, const char *key)
     return sti_tensor_file_text(m->file, key);
 }
 
-static stint_status read_classes(stint_model_file *m)
+stint_status sti_model_read_classes(stint_model_file *m)
 {
     const char *text = text_of(m, STI_META_CLASSES);
     json_t *list = text ? json_loads(text, 0, NULL) : NULL;
@@ -536,7 +536,7 @@ stint_status stint_model_open(const char *path, stint_model_file **model_out)
     else if (field)
         st = sti_field_facts_read(m->file, m->recipe, &m->network);
     if (st == STINT_OK && !text && !field)
-        st = read_classes(m);
+        st = sti_model_read_classes(m);
     if (st == STINT_OK && !text && !field)
         st = read_image(m);
     if (st == STINT_OK) {

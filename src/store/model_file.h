@@ -22,7 +22,8 @@ struct stint_model_file {
     stint_recipe *recipe;
     sti_network_desc network;
     sti_data_norm norm;
-    const char **class_names;   /* [network.model.classes] */
+    const char **class_names;   /* [network.model.classes]; of an imported network NULL,
+                                   where nobody named them */
     stint_tokenizer *tokenizer; /* of a text model, unless it came without; else NULL */
     int64_t end_token;          /* of a text model; -1: none */
     int64_t parameters, step;
@@ -41,6 +42,10 @@ struct stint_model_file {
 /* Does every pixel, less the mean and over the deviation, stay a finite number? The key
  * of metadata at fault, or NULL: it does. */
 const char *sti_norm_fault(const sti_data_norm *norm, int64_t channels);
+
+/* The names of its classes, and their number; for who opens other files as models.
+ * STINT_E_INPUT: it names none. */
+stint_status sti_model_read_classes(stint_model_file *model);
 
 /* The failure of a model whose weights are finite but its answers are not:
  * STINT_E_INPUT. */

@@ -6,6 +6,8 @@
 #include "base/numerics.h"
 #include "base/recipe.h"
 #include "data/tokenizer.h"
+#include "exchange/imported.h"
+#include "exchange/start.h"
 #include "store/byte_weight.h"
 #include "store/model_file.h"
 #include "train/checkpoint_priv.h"
@@ -205,14 +207,36 @@ static int64_t widest_in_bytes(const stint_graph *g)
     return most;
 }
 
+/* The imported network that training began with; NULL: it is of ours. */
+static const stint_model_file *imported(const sti_saver *s)
+{
+    return s->job->inputs.network.source ? s->job->inputs.start : NULL;
+}
+
+/* What an imported network has besides what is trained. */
+static stint_status add_constants(sti_saver *s)
+{
+    const int64_t first = s->out_count;
+    const stint_status st =
+        imported(s) ? sti_imported_add_constants(imported(s),
+                                                 s->job->inputs.network.model.classes,
+                                                 s->arena, s->out, &s->out_count)
+                    : STINT_OK;
+    for (int64_t i = first; i < s->out_count; i++)
+        s->value[i] = -1;
+    return st;
+}
+
 static stint_status choose_out(sti_saver *s)
 {
     const sti_network *net = &s->job->setup.train;
     const stint_graph *g = net->graph;
     const int64_t largest = sti_lora_largest(net);
+    const int64_t most =
+        s->model + (imported(s) ? sti_imported_constants(imported(s)) : 0);
     int64_t row = 0;
-    s->out = sti_arena_alloc(s->arena, (size_t)s->model * sizeof *s->out + 1);
-    s->value = sti_arena_alloc(s->arena, (size_t)s->model * sizeof *s->value + 1);
+    s->out = sti_arena_alloc(s->arena, (size_t)most * sizeof *s->out + 1);
+    s->value = sti_arena_alloc(s->arena, (size_t)most * sizeof *s->value + 1);
     if (largest > 0 && !s->merged)
         s->merged = sti_arena_alloc(s->arena, (size_t)largest * sizeof *s->merged);
     const int64_t widest = widest_in_bytes(g);
@@ -234,7 +258,7 @@ static stint_status choose_out(sti_saver *s)
         s->value[s->out_count] = -1;
         s->out[s->out_count++] = s->list.rows[row];
     }
-    return STINT_OK;
+    return add_constants(s);
 }
 
 static bool is_merged(const sti_saver *s, int64_t i)
@@ -525,26 +549,33 @@ static void add_common(const sti_saver *s, const sti_position *p, const char *ki
         add_text_facts(s, t);
     else if (net->field.coordinates > 0)
         sti_meta_add(t, STI_META_FIELD_SHA, s->job->inputs.field->sha256);
-    else
-        add_image_facts(s, t);
+    else if (!imported(s) || strcmp(kind, STI_IMPORTED_KIND) != 0)
+        add_image_facts(s, t); /* a model file of an imported network has its form */
     if (s->job->inputs.start)
         sti_meta_add(t, STI_META_START, s->job->inputs.start->weights_sha256);
     if (s->job->inputs.reference)
         sti_meta_add(t, STI_META_REFERENCE, s->job->inputs.reference->weights_sha256);
-    sti_position_add(p, strcmp(kind, "model") == 0, t);
+    sti_position_add(p, strcmp(kind, "checkpoint") != 0, t);
 }
 
 stint_status sti_saver_write_model(sti_saver *s, const sti_position *position,
                                    const char *path)
 {
     sti_meta_texts t = {.count = 0};
+    const stint_model_file *start = imported(s);
+    sti_arena *texts = sti_arena_create("model texts");
     char sha[65];
-    add_common(s, position, "model", &t);
+    stint_status st = texts ? STINT_OK : STINT_E_MEMORY;
+    add_common(s, position, start ? STI_IMPORTED_KIND : "model", &t);
     sti_meta_add(&t, STI_META_RECIPE, s->recipe_shared);
     sti_saver_weights_sha256(s, sha);
     sti_meta_add(&t, STI_META_WEIGHTS, sha);
-    stint_status st = sti_tensor_file_write_made(path, s->out, s->out_count, t.row,
-                                                 t.count, fill_out, s);
+    if (st == STINT_OK && start)
+        st = sti_imported_texts(start, s->job->inputs.network.model.classes, texts, &t);
+    if (st == STINT_OK)
+        st = sti_tensor_file_write_made(path, s->out, s->out_count, t.row, t.count,
+                                        fill_out, s);
+    sti_arena_destroy(texts);
     return st == STINT_OK ? st : sti_fail_context(st, "writing the model");
 }
 

@@ -5,6 +5,9 @@
 
 #include "base/fail.h"
 #include "base/file.h"
+#include "exchange/imported.h"
+#include "exchange/start.h"
+#include "model/network_recipe.h"
 #include "store/hf_folder.h"
 #include "store/model_file.h"
 #include "store/text_model_file.h"
@@ -124,6 +127,68 @@ out:
     return st;
 }
 
+/* ---- imported networks ---- */
+
+static stint_status of_imported(const char *path, stint_recipe *recipe)
+{
+    stint_model_file *m = NULL;
+    stint_status st;
+    STI_TRY(sti_imported_start(path, &m));
+    STI_TRY(take_images(m, recipe));
+    STI_TRY(stint_recipe_set(recipe, "model.name", STI_MODEL_IMPORTED));
+    STI_TRY(stint_recipe_set(recipe, "train.start", sti_tensor_file_path(m->file)));
+out:
+    stint_model_close(m);
+    return st;
+}
+
+/* What the recipe and the stock say of a network is not looked at, and the pictures are
+ * those of the file. */
+static stint_status take_imported(const stint_model_file *m, bool stock,
+                                  stint_recipe *recipe)
+{
+    static const char *const of_network[][2] = {{"model.name", STI_MODEL_IMPORTED},
+                                                {"model.stem", "auto"},
+                                                {"model.width", "0"},
+                                                {"model.depth", "0"},
+                                                {"model.dropout", "-1"}};
+    const sti_data_values *data = sti_data_section_of(recipe);
+    stint_status st = SET_ALL(recipe, of_network);
+    if (st == STINT_OK && (stock || data->size == 0) &&
+        m->network.height == m->network.width)
+        st = set_number(recipe, "data.size", m->network.height);
+    if (st == STINT_OK && (stock || data->channels == 0))
+        st = set_number(recipe, "data.channels", m->network.channels);
+    return st;
+}
+
+static bool is_named(const stint_recipe *recipe)
+{
+    for (int i = 0; i < recipe->set.count; i++)
+        if (strcmp(recipe->set.rows[i].section, "model") == 0 &&
+            strcmp(recipe->set.rows[i].name, "name") == 0)
+            return recipe->set.origin[i] != STI_FROM_DEFAULT;
+    return false;
+}
+
+stint_status sti_recipe_take_imported(bool stock, stint_recipe *recipe)
+{
+    const char *start = sti_train_section_of(recipe)->start;
+    stint_model_file *m = NULL;
+    if (!start || !sti_imported_is_model(start))
+        return STINT_OK;
+    if (!stock && is_named(recipe) && !sti_recipe_is_imported(recipe))
+        return sti_fail(STINT_E_USAGE,
+                        "train.start: %s is an imported network, and model.name is %s; "
+                        "set it to " STI_MODEL_IMPORTED ", or leave it out",
+                        start, sti_recipe_network(recipe));
+    stint_status st = sti_imported_start(start, &m);
+    if (st == STINT_OK)
+        st = take_imported(m, stock, recipe);
+    stint_model_close(m);
+    return st;
+}
+
 static stint_status of_folder(const char *path, stint_recipe *recipe)
 {
     stint_text_model *m = NULL;
@@ -167,9 +232,10 @@ stint_status stint_finetune_recipe(const char *model_path, stint_recipe **recipe
     stint_recipe *recipe = NULL;
     stint_status st = stint_recipe_create(&recipe);
     if (st == STINT_OK)
-        st = sti_timm_folder_is(model_path) ? of_timm(model_path, recipe)
-             : sti_hf_folder_is(model_path) ? of_folder(model_path, recipe)
-                                            : of_file(model_path, recipe);
+        st = sti_timm_folder_is(model_path)      ? of_timm(model_path, recipe)
+             : sti_hf_folder_is(model_path)      ? of_folder(model_path, recipe)
+             : sti_imported_is_model(model_path) ? of_imported(model_path, recipe)
+                                                 : of_file(model_path, recipe);
     if (st == STINT_OK)
         st = name_out(recipe);
     if (st != STINT_OK) {

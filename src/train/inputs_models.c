@@ -4,6 +4,8 @@
 
 #include "base/fail.h"
 #include "base/memory.h"
+#include "exchange/start.h"
+#include "model/network_recipe.h"
 #include "train/class_weights.h"
 #include "train/combinations.h"
 #include "train/inputs.h"
@@ -43,11 +45,12 @@ static stint_status check_images(const sti_inputs *in, const stint_model_file *m
                     (int)info->width, (int)info->channels);
 }
 
-/* The same classes, in the same order? */
+/* The same classes, in the same order? Those without names are taken in that of the
+ * data's. */
 static bool same_classes(const stint_model_file *m, const stint_data_info *info)
 {
     bool same = m->network.model.classes == info->classes;
-    for (int32_t c = 0; c < info->classes && same; c++)
+    for (int32_t c = 0; m->class_names && c < info->classes && same; c++)
         same = strcmp(m->class_names[c], info->class_names[c]) == 0;
     return same;
 }
@@ -85,6 +88,23 @@ static stint_status check_norms(const sti_inputs *in)
                     "normalisation; take models of the same data");
 }
 
+/* An imported network, or one of ours: the recipe says which. */
+static stint_status open_start(sti_inputs *in, const char *start)
+{
+    const stint_data_info *info = stint_data_describe(in->train_data);
+    stint_status st;
+    if (sti_recipe_is_imported(in->recipe)) {
+        STI_TRY(sti_imported_start(start, &in->start));
+        STI_TRY(sti_imported_check_classes(in->start, info->classes));
+    } else {
+        STI_TRY(sti_model_open_for("train.start", start, &in->start));
+    }
+    STI_TRY(check_images(in, in->start, "train.start", start));
+    in->new_classifier = !same_classes(in->start, info);
+out:
+    return st;
+}
+
 /* The field to begin with. */
 static stint_status check_field(sti_inputs *in, const char *start)
 {
@@ -117,6 +137,7 @@ static void describe_network(sti_inputs *in)
 {
     const stint_data_info *info = stint_data_describe(in->train_data);
     in->network = sti_train_network_desc(in->recipe);
+    in->network.source = in->start ? in->start->network.source : NULL;
     in->network.model.classes = info->classes;
     in->network.height = info->height;
     in->network.width = info->width;
@@ -152,12 +173,8 @@ stint_status sti_inputs_open_models(sti_inputs *in)
     if (sti_data_section_of(in->recipe)->window > 0)
         STI_TRY(sti_fail(STINT_E_USAGE, "data.window: is for models of text; images "
                                         "have no context to shorten"));
-    if (start) {
-        STI_TRY(sti_model_open_for("train.start", start, &in->start));
-        STI_TRY(check_images(in, in->start, "train.start", start));
-        in->new_classifier =
-            !same_classes(in->start, stint_data_describe(in->train_data));
-    }
+    if (start)
+        STI_TRY(open_start(in, start));
     if (reference) {
         STI_TRY(sti_model_open_for("loss.reference", reference, &in->reference));
         STI_TRY(check_images(in, in->reference, "loss.reference", reference));

@@ -30,6 +30,8 @@ static void check_model(const stint_recipe *recipe, sti_complaints *list)
             if (count < MODELS_MAX)
                 names[count++] = m->name;
         }
+    if (sti_recipe_is_imported(recipe))
+        return;
     const char *near = sti_text_nearest(name, names, count);
     sti_text all = {0};
     for (int i = 0; i < count; i++)
@@ -89,6 +91,28 @@ static void check_images(const stint_recipe *recipe, sti_complaints *list)
             "model.heads, kv_heads, context, vocabulary: are of text models; %s "
             "has none of them",
             sti_recipe_network(recipe));
+}
+
+/* The graph is the file's: what would change it, or is told of in no imported file. */
+static void check_imported(const stint_recipe *recipe, sti_complaints *list)
+{
+    const sti_recipe_view v = sti_recipe_view_of(recipe);
+    if (!v.train->start)
+        sti_complain(list, "model.name: imported is the network of the file that "
+                           "train.start names; give it by --start FILE");
+    if (v.quantise->bits > 0)
+        sti_complain(list, "quantise.bits: an imported network is kept as its file has "
+                           "it, which rounds no weights; leave it out");
+    if (v.bayes->samples > 0)
+        sti_complain(list, "bayes.samples: an imported network has no weights that are "
+                           "drawn; leave [bayes] out");
+    if (v.shrink->scheme)
+        sti_complain(list, "shrink.scheme: is of networks of Stint's own; prune an "
+                           "imported one by prune.sparsity");
+    if (v.model->width || v.model->depth || v.model->stem != STINT_STEM_AUTO ||
+        v.model->dropout >= 0)
+        sti_complain(list, "model.width, depth, stem, dropout: an imported network has "
+                           "its own; leave them out");
 }
 
 static void check_terms(const stint_recipe *recipe, const sti_network_desc *network,
@@ -161,6 +185,8 @@ static void check_data(const stint_recipe *recipe, sti_complaints *list)
         check_text(recipe, list);
     else
         check_images(recipe, list);
+    if (sti_recipe_is_imported(recipe))
+        check_imported(recipe, list);
 }
 
 static bool opens_kernels(const sti_shrink_scheme *scheme)

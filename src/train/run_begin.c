@@ -152,6 +152,16 @@ static void say_new_classifier(const sti_run *run)
     const stint_model_file *m = run->job.inputs.start;
     const int64_t there = m->network.model.classes;
     const stint_data_info *info = stint_data_describe(run->job.inputs.train_data);
+    if (!m->class_names) {
+        sti_log(STINT_LOG_INFO,
+                "train.start: %s has scores for %d classes, these images are of %d "
+                "('%s' to '%s'): its weights are kept but for the classifier, which "
+                "begins anew",
+                sti_train_section_of(run->recipe)->start, (int)there,
+                (int)info->classes, info->class_names[0],
+                info->class_names[info->classes - 1]);
+        return;
+    }
     sti_log(
         STINT_LOG_INFO,
         "train.start: %s tells %d classes apart ('%s' to '%s'), these images are of "

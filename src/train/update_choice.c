@@ -16,9 +16,10 @@
 typedef struct chooser {
     const sti_inputs *in;
     const stint_graph *graph;
-    sti_classifier classifier; /* of images */
-    char last[64];             /* of text: scope of the head, "lm_head." */
-    bool shifts;               /* there is a bias or a shift */
+    sti_classifier classifier;        /* of images */
+    char last[64];                    /* of text: scope of the head, "lm_head." */
+    const sti_network_source *source; /* that knows its biases; NULL: names tell */
+    bool shifts;                      /* there is a bias or a shift */
     sti_update_set listed;
 } chooser;
 
@@ -28,8 +29,10 @@ static bool ends_with(const char *name, const char *end)
     return n >= m && strcmp(name + n - m, end) == 0;
 }
 
-static bool is_bias(const char *name)
+static bool is_bias(const chooser *c, const char *name)
 {
+    if (c->source)
+        return c->source->is_bias(c->source->user, name);
     return ends_with(name, ".bias") || ends_with(name, ".shift");
 }
 
@@ -59,7 +62,8 @@ static bool is_last(const chooser *c, const sti_value_row *row)
 static int takes_bias(void *user, const sti_value_row *row)
 {
     const chooser *c = user;
-    const bool bias = c->shifts ? is_bias(row->name) : ends_with(row->name, ".scale");
+    const bool bias =
+        c->shifts ? is_bias(c, row->name) : ends_with(row->name, ".scale");
     return bias || is_last(c, row) ? STI_SHARE_WHOLE : 0;
 }
 
@@ -79,10 +83,12 @@ static int takes_listed(void *user, const sti_value_row *row)
 
 static stint_status chooser_init(sti_inputs *in, chooser *c)
 {
-    *c = (chooser){.in = in, .graph = in->start->single.graph};
+    *c = (chooser){.in = in,
+                   .graph = in->start->single.graph,
+                   .source = in->start->network.source};
     for (int32_t v = 0; v < sti_graph_value_count(c->graph); v++) {
         const sti_value_row *row = sti_graph_value(c->graph, v);
-        c->shifts |= row->role == STI_ROLE_PARAM && is_bias(row->name);
+        c->shifts |= row->role == STI_ROLE_PARAM && is_bias(c, row->name);
     }
     if (!in->text)
         return sti_classifier_init(&in->start->network, &c->classifier);
