@@ -14,6 +14,7 @@ typedef struct sti_bus {
     sti_screen *screen;            /* NULL: no pixels */
     int32_t display,
         display_end; /* clocks of the picture's first and behind its last */
+    int32_t due;     /* clock that the picture is to be brought to, before it changes */
     int drawn_from, drawn_till, drawn_line; /* of the last span that was drawn */
     bool stop;                              /* the frame is over */
 } sti_bus;
@@ -40,14 +41,19 @@ static inline void sti_mapper_view(sti_bus *bus)
         bus->slice[i] = bus->cart->rom + 1024u * bus->console->cart.slice[i];
 }
 
-/* Bring the picture and the latches up to a clock. */
+/* ALE would have brought the picture and the latches up to a clock, at least. */
+static inline void sti_tia_due(sti_bus *bus, int32_t clock)
+{
+    bus->due = bus->due < clock ? clock : bus->due;
+}
 void sti_tia_advance(sti_bus *bus, int32_t clock);
-static inline void sti_tia_update(sti_bus *bus, int32_t clock)
+/* Bring them there. */
+static inline void sti_tia_catch_up(sti_bus *bus)
 {
     const sti_tia *tia = &bus->console->tia;
-    if (clock >= bus->display && tia->drawn_to < bus->display_end &&
-        tia->drawn_to < clock)
-        sti_tia_advance(bus, clock);
+    if (bus->due >= bus->display && tia->drawn_to < bus->display_end &&
+        tia->drawn_to < bus->due)
+        sti_tia_advance(bus, bus->due);
 }
 uint8_t sti_tia_read(sti_bus *bus, const sti_cpu *cpu, uint16_t address);
 void sti_tia_write(sti_bus *bus, sti_cpu *cpu, uint16_t address, uint8_t value);

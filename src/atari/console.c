@@ -24,7 +24,8 @@ static void bus_begin(sti_bus *bus, sti_console *console, const sti_cart *cart,
                      .cart_ram = cart_ram,
                      .direct = cart->mapper->direct,
                      .direct_bytes = cart->mapper->direct_bytes,
-                     .screen = screen};
+                     .screen = screen,
+                     .due = INT32_MIN};
     sti_mapper_view(bus);
 }
 
@@ -126,6 +127,7 @@ void sti_console_frame(sti_console *console, const sti_cart *cart, uint8_t *cart
         else
             sti_cpu_run_ale(&bus, STI_FRAME_INSTRUCTIONS);
     }
+    sti_tia_catch_up(&bus);
     if (!console->in_frame) {
         console->tia.lines_before = (int16_t)line_now(console);
         sti_tia_spill(&bus);

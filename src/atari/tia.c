@@ -4,7 +4,11 @@
  * This TIA is a model of spans. A write first brings the picture up to its clock and a
  * delay that depends on the register, then changes it at once; RESxx sets a place from
  * the clock; HMOVE moves everything at once by a number of pixels that depends on the
- * cycle. The counters of the chip, from which all of that follows, are not there. */
+ * cycle. The counters of the chip, from which all of that follows, are not there.
+ *
+ * Most writes change nothing that can be seen: a register gets what it holds, or a
+ * colour that no frame is drawn in. Those only note how far ALE would have drawn
+ * (bus->due); the picture follows when something is about to change. */
 #include <string.h>
 
 #include "atari/bus.h"
@@ -29,10 +33,19 @@ void sti_tia_reset(sti_tia *tia)
     tia->vsync_end = INT32_MAX;
 }
 
-static void enable(sti_tia *tia, int thing, bool on)
+/* What follows changes what is seen, or what is done where the line ends. */
+static void show(const tia_write *w)
 {
-    tia->enabled =
-        (uint8_t)(on ? tia->enabled | BIT(thing) : tia->enabled & ~BIT(thing));
+    sti_tia_catch_up(w->bus);
+}
+
+static void enable(tia_write *w, int thing, bool on)
+{
+    const unsigned enabled =
+        on ? w->tia->enabled | BIT(thing) : w->tia->enabled & ~BIT(thing);
+    if (enabled != w->tia->enabled)
+        show(w);
+    w->tia->enabled = (uint8_t)enabled;
 }
 
 /* ---- sync and colours ---- */
@@ -52,6 +65,8 @@ static void write_vsync(tia_write *w)
 static void write_vblank(tia_write *w)
 {
     const uint8_t changed = w->tia->vblank ^ w->value;
+    if (changed & 2)
+        show(w);
     if (changed & 0x80) {
         w->tia->dumping = w->value & 0x80;
         if (!w->tia->dumping)
@@ -72,7 +87,11 @@ static void write_colour(tia_write *w)
     static const uint8_t whose[4] = {STI_COLOUR_P0, STI_COLOUR_P1, STI_COLOUR_PF,
                                      STI_COLOUR_BK};
     const bool odd = w->bus->cart->pal && (w->tia->lines_before & 1);
-    w->tia->colour[whose[w->reg - 6]] = (uint8_t)((w->value & 0xfe) | odd);
+    uint8_t *colour = &w->tia->colour[whose[w->reg - 6]];
+    const uint8_t value = (uint8_t)((w->value & 0xfe) | odd);
+    if (*colour != value && w->bus->screen)
+        show(w);
+    *colour = value;
 }
 
 /* ---- playfield and ball ---- */
@@ -80,9 +99,14 @@ static void write_colour(tia_write *w)
 static void write_ctrlpf(tia_write *w)
 {
     enum { MIDDLE = STI_BLANK_CLOCKS + 79 };
-    w->tia->ctrlpf = w->value;
+    const bool mirrored = w->hpos < MIDDLE ? w->value & 1 : w->tia->mirrored;
+    if (w->tia->ctrlpf == w->value && w->tia->mirrored == mirrored)
+        return;
+    show(w);
+    /* Its end may have come meanwhile, which sets `mirrored`. */
     if (w->hpos < MIDDLE)
-        w->tia->mirrored = w->value & 1;
+        w->tia->mirrored = mirrored;
+    w->tia->ctrlpf = w->value;
     w->tia->stale |= BIT(STI_PLAYFIELD) | BIT(STI_BALL);
 }
 
@@ -97,48 +121,58 @@ static uint32_t turned(uint32_t byte)
 static void write_playfield(tia_write *w)
 {
     sti_tia *tia = w->tia;
+    uint32_t field = tia->playfield;
     if (w->reg == 0x0d)
-        tia->playfield = (tia->playfield & 0xffff0) | w->value >> 4;
+        field = (field & 0xffff0) | w->value >> 4;
     else if (w->reg == 0x0e)
-        tia->playfield = (tia->playfield & 0xff00f) | turned(w->value) << 4;
+        field = (field & 0xff00f) | turned(w->value) << 4;
     else
-        tia->playfield = (tia->playfield & 0x00fff) | (uint32_t)w->value << 12;
+        field = (field & 0x00fff) | (uint32_t)w->value << 12;
+    if (field == tia->playfield)
+        return;
+    show(w);
+    tia->playfield = field;
     tia->stale |= BIT(STI_PLAYFIELD);
-    enable(tia, STI_PLAYFIELD, tia->playfield != 0);
+    enable(w, STI_PLAYFIELD, field != 0);
 }
 
-static void show_ball(sti_tia *tia)
+static void show_ball(tia_write *w)
 {
-    enable(tia, STI_BALL, tia->ball_late ? tia->ball_delayed : tia->ball_on);
+    const sti_tia *tia = w->tia;
+    enable(w, STI_BALL, tia->ball_late ? tia->ball_delayed : tia->ball_on);
 }
 
 static void write_ball(tia_write *w)
 {
     w->tia->ball_on = w->value & 2;
-    show_ball(w->tia);
+    show_ball(w);
 }
 
 static void write_ball_late(tia_write *w)
 {
     w->tia->ball_late = w->value & 1;
-    show_ball(w->tia);
+    show_ball(w);
 }
 
 /* ---- players and missiles ---- */
 
-static void show_player(sti_tia *tia, int i)
+static void show_player(tia_write *w, int i)
 {
-    sti_player *p = &tia->player[i];
+    sti_player *p = &w->tia->player[i];
     const uint8_t graphics = p->late ? p->delayed : p->graphics;
-    p->shown = p->reflected ? (uint8_t)turned(graphics) : graphics;
-    tia->stale |= (uint8_t)BIT(STI_PLAYER0 + i);
-    enable(tia, STI_PLAYER0 + i, p->shown != 0);
+    const uint8_t shown = p->reflected ? (uint8_t)turned(graphics) : graphics;
+    if (shown == p->shown)
+        return;
+    show(w);
+    p->shown = shown;
+    w->tia->stale |= (uint8_t)BIT(STI_PLAYER0 + i);
+    enable(w, STI_PLAYER0 + i, shown != 0);
 }
 
-static void show_missile(sti_tia *tia, int i)
+static void show_missile(tia_write *w, int i)
 {
-    const sti_player *p = &tia->player[i];
-    enable(tia, STI_MISSILE0 + i, p->missile_on && !p->missile_locked);
+    const sti_player *p = &w->tia->player[i];
+    enable(w, STI_MISSILE0 + i, p->missile_on && !p->missile_locked);
 }
 
 /* What the star field did to missile 0 lasts till its place is set anew. */
@@ -152,8 +186,13 @@ static void place_missile(sti_tia *tia, int i)
 static void write_nusiz(tia_write *w)
 {
     const int i = w->reg - 0x04;
-    w->tia->player[i].nusiz = w->value;
-    w->tia->player[i].skips_first = false;
+    sti_player *p = &w->tia->player[i];
+    if (p->nusiz == w->value && !p->skips_first &&
+        (i == 1 || w->tia->star == STI_STAR_PLAIN))
+        return;
+    show(w);
+    p->nusiz = w->value;
+    p->skips_first = false;
     w->tia->stale |= (uint8_t)BIT(STI_PLAYER0 + i);
     place_missile(w->tia, i);
 }
@@ -166,6 +205,7 @@ static void write_reflect(tia_write *w)
     const bool reflected = w->value & 8;
     if (p->reflected == reflected)
         return;
+    show(w);
     p->reflected = reflected;
     p->shown = (uint8_t)turned(p->shown);
     w->tia->stale |= (uint8_t)BIT(STI_PLAYER0 + i);
@@ -179,11 +219,11 @@ static void write_graphics(tia_write *w)
     sti_tia *tia = w->tia;
     tia->player[i].graphics = w->value;
     tia->player[!i].delayed = tia->player[!i].graphics;
-    show_player(tia, 0);
-    show_player(tia, 1);
+    show_player(w, 0);
+    show_player(w, 1);
     if (i == 1) {
         tia->ball_delayed = tia->ball_on;
-        show_ball(tia);
+        show_ball(w);
     }
 }
 
@@ -191,14 +231,14 @@ static void write_player_late(tia_write *w)
 {
     const int i = w->reg - 0x25;
     w->tia->player[i].late = w->value & 1;
-    show_player(w->tia, i);
+    show_player(w, i);
 }
 
 static void write_missile(tia_write *w)
 {
     const int i = w->reg - 0x1d;
     w->tia->player[i].missile_on = w->value & 2;
-    show_missile(w->tia, i);
+    show_missile(w, i);
 }
 
 /* A missile that is let go stands in the middle of its player. */
@@ -209,12 +249,13 @@ static void write_missile_lock(tia_write *w)
     sti_player *p = &tia->player[i];
     const int mode = p->nusiz & 7, middle = mode == 5 ? 8 : mode == 7 ? 16 : 4;
     if (p->missile_locked && !(w->value & 2)) {
+        show(w);
         tia->place[STI_MISSILE0 + i] =
             (uint8_t)((tia->place[STI_PLAYER0 + i] + middle) % STI_LINE_PIXELS);
         place_missile(tia, i);
     }
     p->missile_locked = w->value & 2;
-    show_missile(tia, i);
+    show_missile(w, i);
 }
 
 /* ---- places ---- */
@@ -239,7 +280,8 @@ static void write_player_reset(tia_write *w)
         (place - tia->place[STI_PLAYER0 + i] + STI_LINE_PIXELS) % STI_LINE_PIXELS;
     const sti_strobe when = sti_tia_strobe(p->nusiz, distance);
     if (when == STI_STROBE_DRAWING)
-        sti_tia_update(w->bus, w->clock + 11);
+        sti_tia_due(w->bus, w->clock + 11);
+    show(w);
     tia->place[STI_PLAYER0 + i] = place;
     p->skips_first = when != STI_STROBE_ABOUT;
     tia->stale |= (uint8_t)BIT(STI_PLAYER0 + i);
@@ -262,6 +304,7 @@ static void write_small_reset(tia_write *w)
         if (after_hmove[i].reg == w->reg && after_hmove[i].hpos == w->hpos &&
             w->clock - w->tia->hmove_at == 3 * after_hmove[i].cycles)
             place = after_hmove[i].place;
+    show(w);
     w->tia->place[thing] = place;
     w->tia->stale |= (uint8_t)BIT(thing);
     if (thing == STI_MISSILE0)
@@ -276,6 +319,7 @@ static void write_motion(tia_write *w)
     const uint8_t motion = w->value >> 4;
     if (thing == STI_MISSILE0 && w->clock == w->tia->hmove_at + 21 * 3 &&
         w->tia->motion[thing] == 7 && motion == 6) {
+        show(w);
         w->tia->stars = true;
         w->tia->star_phase = 0;
     }
@@ -286,6 +330,7 @@ static void write_hmove(tia_write *w)
 {
     sti_tia *tia = w->tia;
     const int cycle = w->hpos / 3;
+    show(w);
     if ((cycle <= 20 || cycle == 75) && !w->bus->cart->frame.no_hmove_blank)
         tia->hmove_blank = true;
     for (int thing = STI_BALL; thing < STI_THINGS; thing++) {
@@ -308,6 +353,7 @@ static void write_motion_clear(tia_write *w)
 
 static void write_latch_clear(tia_write *w)
 {
+    show(w);
     w->tia->latches = 0;
 }
 
@@ -381,8 +427,14 @@ void sti_tia_write(sti_bus *bus, sti_cpu *cpu, uint16_t address, uint8_t value)
     w.hpos = (int)((uint32_t)since % STI_LINE_CLOCKS);
     if (bus->cart->mapper->low_write)
         bus->cart->mapper->low_write(bus, address, value);
-    sti_tia_update(bus, w.clock + delay_of(w.reg, w.hpos));
-    if (since / STI_LINE_CLOCKS > lines_most) {
+    const bool too_long = since / STI_LINE_CLOCKS > lines_most;
+    const bool may_end = w.reg == 0 || too_long;
+    if (may_end) /* what ALE draws last is a span of its own, see sti_tia_spill */
+        sti_tia_catch_up(bus);
+    sti_tia_due(bus, w.clock + delay_of(w.reg, w.hpos));
+    if (may_end)
+        sti_tia_catch_up(bus);
+    if (too_long) {
         bus->console->cut_frames += bus->console->in_frame;
         bus->stop = true;
         bus->console->in_frame = false;
@@ -418,7 +470,8 @@ uint8_t sti_tia_read(sti_bus *bus, const sti_cpu *cpu, uint16_t address)
         bus->cart->mapper->low_read(bus, address, &value))
         return value;
     if (reg < 8) {
-        sti_tia_update(bus, (int32_t)(cpu->cycles * 3));
+        sti_tia_due(bus, (int32_t)(cpu->cycles * 3));
+        sti_tia_catch_up(bus);
         if (reg == 6) /* the ball and the playfield alone */
             return (uint8_t)((tia->latches >> 12 & 1) << 7 | noise);
         if (reg == 7)

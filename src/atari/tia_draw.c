@@ -201,14 +201,44 @@ static void advance_line(sti_bus *bus, int32_t clock)
         end_line(tia);
 }
 
+/* The line that begins here will be followed by others like it. */
+static bool steady(const sti_tia *tia)
+{
+    return tia->line_left == STI_LINE_CLOCKS && !tia->hmove_blank && !tia->stars &&
+           !tia->player[0].skips_first && !tia->player[1].skips_first &&
+           tia->mirrored == (tia->ctrlpf & 1);
+}
+
+/* Whole lines up to a clock that are as the one that has just ended. */
+static void repeat_line(sti_bus *bus, int32_t clock)
+{
+    sti_tia *tia = &bus->console->tia;
+    const int count = (clock - tia->drawn_to - 1) / STI_LINE_CLOCKS;
+    if (count <= 0)
+        return;
+    if (bus->screen) {
+        const int line = (tia->drawn_to - bus->display) / STI_LINE_CLOCKS;
+        uint8_t *row = bus->screen->now + line * STI_LINE_PIXELS;
+        for (int i = 0; i < count; i++, row += STI_LINE_PIXELS)
+            memcpy(row, row - STI_LINE_PIXELS, STI_LINE_PIXELS);
+        bus->drawn_line = line + count - 1;
+        bus->drawn_from = 0;
+        bus->drawn_till = STI_LINE_PIXELS;
+    }
+    tia->drawn_to += count * STI_LINE_CLOCKS;
+}
+
 void sti_tia_advance(sti_bus *bus, int32_t clock)
 {
     const sti_tia *tia = &bus->console->tia;
     if (clock > bus->display_end)
         clock = bus->display_end;
-    do
+    do {
+        const bool again = steady(tia);
         advance_line(bus, clock);
-    while (tia->drawn_to < clock);
+        if (again && tia->line_left == STI_LINE_CLOCKS)
+            repeat_line(bus, clock);
+    } while (tia->drawn_to < clock);
 }
 
 /* Pixels of a thing that ALE would have to look at one by one. */

@@ -203,6 +203,7 @@ static void test_snapshot(void **state)
     rom_make(7, 3, rom);
     assert_int_equal(sti_cart_load(rom, sizeof rom, "rom", &cart), STINT_OK);
     assert_int_equal(sti_vcs_init(&vcs, &cart), STINT_OK);
+    sti_sha256_init(&hash);
     hash_frames(&vcs, 0, 50, &hash);
     assert_int_equal(sti_snapshot_write(&vcs, &game, &score, &text), STINT_OK);
     sti_sha256_init(&hash);
