@@ -95,7 +95,7 @@ static const sti_option solve_rows[] = {
     {.name = "memory",
      .unit = "SIZE",
      SOLVE_ROW(memory_bytes, STI_OPTION_BYTES, "auto",
-               "peak of the whole process at most; the same answer")},
+               "bound on the peak of the process")},
     {.name = "report",
      .unit = "FILE",
      SOLVE_ROW(report, STI_OPTION_PATH, "",
