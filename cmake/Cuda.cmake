@@ -45,12 +45,16 @@ if(STINT_NVCC AND STINT_CUDART)
   set(stint_tile_sources kernel/gram/cuda/kernel_tile.cu
     kernel/gram/cuda/kernel_tile_cuda.h kernel/gram/gram.h kernel/maths/maths.h
     kernel/maths/maths_f64.h)
+  set(stint_trsv_sources kernel/sparse/cuda/trsv.cu kernel/sparse/cuda/trsv_cuda.h
+    kernel/sparse/sparse.h)
 endif()
 
 if(STINT_NVCC AND STINT_CUDART AND NOT STINT_SANITIZE)
   set(object ${PROJECT_BINARY_DIR}/kernel_tile.o)
   stint_cuda_object(${object} ${stint_tile_sources})
-  add_library(stint_cuda MODULE ${object})
+  set(trsv_object ${PROJECT_BINARY_DIR}/trsv.o)
+  stint_cuda_object(${trsv_object} ${stint_trsv_sources})
+  add_library(stint_cuda MODULE ${object} ${trsv_object})
   set_target_properties(stint_cuda PROPERTIES LINKER_LANGUAGE C
     LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR})
   target_link_libraries(stint_cuda PRIVATE ${STINT_CUDART} stdc++ rt Threads::Threads
@@ -65,6 +69,5 @@ if(STINT_NVCC AND STINT_CUDART AND STINT_BUILD_TESTS AND NOT STINT_SANITIZE)
   stint_cuda_test(topk_cuda_test kernel/topk/cuda/topk.cu
     kernel/topk/cuda/topk_cuda.h kernel/topk/topk_priv.h)
   stint_cuda_test(kernel_tile_cuda_test ${stint_tile_sources})
-  stint_cuda_test(trsv_cuda_test kernel/sparse/cuda/trsv.cu
-    kernel/sparse/cuda/trsv_cuda.h kernel/sparse/sparse.h)
+  stint_cuda_test(trsv_cuda_test ${stint_trsv_sources})
 endif()

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/fail.h"
 #include "base/file.h"
 
 /* Beside the program, or where it was installed, seen from there. */
@@ -43,4 +44,34 @@ void *sti_plugin_open(const sti_plugin_desc *desc, sti_arena *arena,
     void *object = library ? dlsym(library, desc->symbol) : NULL;
     *why_out = object ? NULL : dlerror();
     return object;
+}
+
+static stint_status load_cuda(sti_arena *arena, const char *symbol, int version,
+                              const void **object_out)
+{
+    const sti_plugin_desc desc = {
+        .name = "libstint_cuda.so", .variable = "STINT_CUDA_PLUGIN", .symbol = symbol};
+    const char *path, *why;
+    const int *object = sti_plugin_open(&desc, arena, &path, &why);
+    if (!object)
+        return sti_fail(STINT_E_UNSUPPORTED,
+                        "--device cuda: %s cannot be used (%s); it is built where nvcc "
+                        "is; --device cpu gives the same bits",
+                        path, why);
+    if (*object != version)
+        return sti_fail(STINT_E_UNSUPPORTED,
+                        "%s is of another version of Stint (%d, this one wants %d)",
+                        path, *object, version);
+    *object_out = object;
+    return STINT_OK;
+}
+
+stint_status sti_plugin_open_cuda(const char *symbol, int version,
+                                  const void **object_out)
+{
+    sti_arena *arena = sti_arena_create("plugin");
+    const stint_status st =
+        arena ? load_cuda(arena, symbol, version, object_out) : STINT_E_MEMORY;
+    sti_arena_destroy(arena);
+    return st;
 }

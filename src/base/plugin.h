@@ -6,6 +6,7 @@
 #include <stdbool.h>
 
 #include "base/memory.h"
+#include "stint/status.h"
 
 typedef struct sti_plugin_desc {
     const char *name;     /* "libstint_mpi.so" */
@@ -20,5 +21,11 @@ typedef struct sti_plugin_desc {
  * thread until its next call. It stays loaded. */
 void *sti_plugin_open(const sti_plugin_desc *desc, sti_arena *arena,
                       const char **path_out, const char **why_out);
+
+/* An object of libstint_cuda.so, which begins with an int that says its version, for
+ * who was asked to use a CUDA device. STINT_E_UNSUPPORTED: there is no such plug-in, or
+ * one of another version. */
+stint_status sti_plugin_open_cuda(const char *symbol, int version,
+                                  const void **object_out);
 
 #endif

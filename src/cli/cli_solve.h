@@ -11,7 +11,7 @@
 
 typedef struct sti_solve_args {
     const char *rhs, *out, *report;
-    int triangle, method, precond, order, strategy, precision, duplicates;
+    int triangle, method, precond, order, strategy, precision, device, duplicates;
     bool transpose, unit, plan;
     double tolerance;
     int64_t iterations, restart, tasks, solves, threads;

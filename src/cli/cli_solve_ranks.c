@@ -71,6 +71,9 @@ static stint_status read_head(ranked *r)
     if (st != STINT_OK)
         return st;
     t->desc.threads = threads_of(r);
+    if (t->args->device == 1)
+        return sti_fail(STINT_E_UNSUPPORTED,
+                        "--device cuda is of one process; ranks solve on their CPUs");
     t->desc.a = NULL;
     const sti_market_desc d = {.path = t->call->operands[0],
                                .sum = t->args->duplicates == 1,

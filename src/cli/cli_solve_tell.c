@@ -112,6 +112,7 @@ static void add_json(const sti_solve_task *t, sti_text *out)
     sti_json_known(&j, "levels", i->trsv.levels);
     sti_json_int(&j, "threads", t->desc.threads);
     sti_json_int(&j, "ranks", t->ranks);
+    sti_json_text(&j, "device", t->desc.device ? "cuda" : "cpu");
     sti_json_bool(&j, "converged", t->solved == STINT_OK);
     sti_json_int(&j, "iterations", t->iterations);
     sti_json_float(&j, "residual", t->residual.relative);
@@ -147,6 +148,8 @@ static void add_words(const sti_solve_task *t, sti_text *out)
         sti_text_printf(out, ", %s on %d thread%s",
                         sti_trsv_strategy_names[i->trsv.strategy], i->trsv.threads,
                         sti_s(i->trsv.threads));
+    if (t->desc.device)
+        sti_text_printf(out, " on a CUDA device");
     if (i->method != STI_METHOD_TRSV)
         sti_text_printf(out, "; %" PRId64 " iteration%s", t->iterations,
                         sti_s(t->iterations));

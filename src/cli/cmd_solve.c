@@ -83,6 +83,11 @@ static const sti_option solve_rows[] = {
      .choices = "double|float",
      .unit = "NAME",
      SOLVE_ROW(precision, STI_OPTION_CHOICE, "double", "of triangular solves")},
+    {.name = "device",
+     .choices = "cpu|cuda",
+     .unit = "NAME",
+     SOLVE_ROW(device, STI_OPTION_CHOICE, "cpu",
+               "of triangular solves; the same bits")},
     {.name = "duplicates",
      .choices = "error|sum",
      .unit = "WHAT",
@@ -90,8 +95,7 @@ static const sti_option solve_rows[] = {
     {.name = "memory",
      .unit = "SIZE",
      SOLVE_ROW(memory_bytes, STI_OPTION_BYTES, "auto",
-               "bound on the peak of the whole process; changes time, never the "
-               "answer")},
+               "bound on the peak of the process")},
     {.name = "report",
      .unit = "FILE",
      SOLVE_ROW(report, STI_OPTION_PATH, "",
@@ -233,6 +237,8 @@ static stint_status solve_alone(sti_solve_task *task)
 {
     sti_solve_task t = *task;
     stint_status st;
+    if (t.args->device == 1) /* before memory is measured */
+        STI_TRY(sti_trsv_device_open(&t.desc.device));
     STI_TRY(sti_solve_read(&t));
     STI_TRY(sti_solve_read_sides(&t));
     st = sti_solve_make_plan(&t);

@@ -12,9 +12,9 @@
 #include "solve/rank_trsv_priv.h"
 #include "solve/trsv_cost.h"
 
-#define LINKS_S 0.2 /* to measure links with, by messages up to that many bytes */
+#define LINKS_S 0.2 /* to measure links with, at most */
 
-enum { LINKS_MOST = 1 << 18 };
+enum { LINKS_MOST = 1 << 18 }; /* bytes of a message that is measured */
 enum { RING = 4 }; /* levels that a task at work may still be waited for */
 
 typedef struct simulation {
@@ -200,6 +200,16 @@ static stint_status decide(sti_rank_trsv *p, const int32_t *level,
     return st;
 }
 
+/* No longer than some solves take: the same on all ranks. */
+static double seconds_for_links(const sti_rank_trsv *p)
+{
+    double work =
+        0; /* in entries, of which a core does some hundred million a second */
+    for (int64_t i = 0; i < p->d.n; i++)
+        work += p->d.count[i] + 6;
+    return fmin(LINKS_S, 0.02 + 20 * work * 1e-8);
+}
+
 /* Links between hosts are measured where they are wanted. */
 static stint_status measure(const sti_rank_trsv *p, sti_arena *arena,
                             const sti_link_model **link_out)
@@ -211,11 +221,12 @@ static stint_status measure(const sti_rank_trsv *p, sti_arena *arena,
     *link_out = NULL;
     if (!far || p->size == 1)
         return STINT_OK;
-    const stint_status st = sti_links_measure(
-        p->d.comm,
-        &(sti_measure_desc){
-            .seconds = LINKS_S, .max_bytes = LINKS_MOST, .links_alone = true},
-        arena, &links);
+    const stint_status st =
+        sti_links_measure(p->d.comm,
+                          &(sti_measure_desc){.seconds = seconds_for_links(p),
+                                              .max_bytes = LINKS_MOST,
+                                              .links_alone = true},
+                          arena, &links);
     for (int k = 0; st == STINT_OK && k < links.count; k++)
         if (!*link_out || sti_link_seconds(&links.models[k], 8192) >
                               sti_link_seconds(*link_out, 8192))

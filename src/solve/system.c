@@ -19,6 +19,7 @@ struct sti_system {
     sti_system_info info;
     sti_team team;
     sti_trsv *trsv;
+    sti_trsv_device *device; /* in its place */
     sti_csr permuted;
     int32_t *order;   /* [n] old numbers of new rows; NULL: as they are */
     const sti_csr *a; /* that iterations multiply by */
@@ -59,6 +60,11 @@ static stint_status check_krylov(const sti_system_desc *d, const sti_system_info
                                  bool diagonal)
 {
     const char *method = sti_method_names[info->method];
+    if (d->device)
+        return sti_fail(STINT_E_UNSUPPORTED,
+                        "%s runs on the CPU alone; --device cuda is for triangular "
+                        "solves",
+                        method);
     if (d->single)
         return sti_fail(STINT_E_UNSUPPORTED,
                         "%s is in doubles alone; floats are for triangular solves",
@@ -86,6 +92,10 @@ static stint_status check_trsv(const sti_system_desc *d, const sti_system_info *
         return sti_fail(STINT_E_USAGE,
                         "--order rcm would make another matrix of a triangle; it is "
                         "for cg, gmres and bicgstab");
+    if (d->device && (d->strategy != STI_TRSV_AUTO || d->tasks > 0))
+        return sti_fail(STINT_E_USAGE,
+                        "--strategy and --tasks are of the CPU; --device cuda has a "
+                        "thread for every row");
     if (d->precond != STI_PRECOND_AUTO && d->precond != STI_PRECOND_NONE)
         return sti_fail(STINT_E_USAGE,
                         "a triangular solve has no preconditioner; --precond %s is for "
@@ -205,7 +215,9 @@ void sti_system_account(const sti_system_desc *desc, const sti_system_info *info
     const sti_trsv_desc t = trsv_desc(desc, info);
     if (info->method == STI_METHOD_TRSV) {
         sti_account_add(account, "plan", "of the triangular solve",
-                        least ? sti_trsv_least_bytes(&t) : sti_trsv_most_bytes(&t));
+                        desc->device ? sti_trsv_device_bytes(&t)
+                        : least      ? sti_trsv_least_bytes(&t)
+                                     : sti_trsv_most_bytes(&t));
     } else {
         sti_account_add(account, "precond", sti_precond_names[info->precond],
                         precond_bytes(desc, info, least));
@@ -231,6 +243,16 @@ static stint_status make_trsv(sti_system *s)
     s->info.predicted_s = s->info.trsv.predicted_s;
     s->info.bytes = s->info.trsv.bytes;
     return STINT_OK;
+}
+
+static stint_status make_device(sti_system *s)
+{
+    const sti_trsv_desc d = trsv_desc(&s->d, &s->info);
+    const int64_t start = sti_clock_ns();
+    const stint_status st =
+        sti_trsv_device_create(s->d.device, &d, &s->info.trsv.levels, &s->device);
+    s->info.analysis_s = sti_seconds_since(start);
+    return st;
 }
 
 static stint_status make_order(sti_system *s)
@@ -313,7 +335,9 @@ stint_status sti_system_create(const sti_system_desc *desc, sti_system **system_
     s->d.threads = desc->threads > 0 ? desc->threads : 1;
     s->team.threads = s->d.threads;
     s->info = info;
-    st = info.method == STI_METHOD_TRSV ? make_trsv(s) : make_krylov(s);
+    st = info.method != STI_METHOD_TRSV ? make_krylov(s)
+         : desc->device                 ? make_device(s)
+                                        : make_trsv(s);
     if (st != STINT_OK) {
         sti_system_destroy(s);
         return st;
@@ -327,6 +351,7 @@ void sti_system_destroy(sti_system *system)
     if (!system)
         return;
     sti_trsv_destroy(system->trsv);
+    sti_trsv_device_destroy(system->device);
     sti_preconditioner_fini(&system->precond);
     sti_free(system->permuted.start);
     sti_free(system->permuted.column);
@@ -408,8 +433,10 @@ stint_status sti_system_solve(sti_system *system, int64_t columns, const void *b
 {
     if (system->info.method != STI_METHOD_TRSV)
         return solve_krylov(system, columns, b, x, iterations_out);
-    sti_trsv_solve(system->trsv, columns, b, x);
     *iterations_out = 1;
+    if (system->device)
+        return sti_trsv_device_solve(system->device, columns, b, x);
+    sti_trsv_solve(system->trsv, columns, b, x);
     return STINT_OK;
 }
 

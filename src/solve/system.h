@@ -9,7 +9,7 @@
 
 #include "base/account.h"
 #include "solve/sparse_operator.h"
-#include "solve/trsv.h"
+#include "solve/trsv_device.h"
 
 typedef enum sti_method {
     STI_METHOD_AUTO, /* a triangle: trsv; symmetric, positive diagonal: cg; else gmres
@@ -52,6 +52,7 @@ typedef struct sti_system_desc {
     sti_trsv_strategy strategy; /* of all triangular solves */
     int64_t tasks, solves, columns;
     int threads;
+    const sti_trsv_cuda_plugin *device; /* to solve triangles on; NULL: the CPU */
     size_t room_bytes; /* for all that a system takes; 0: as much as it wants */
     const char *name;  /* of the matrix, for messages */
     sti_system_progress_fn *progress;
@@ -86,7 +87,8 @@ stint_status sti_system_choose_by(const sti_system_desc *desc,
                                   sti_system_info *info_out);
 
 /* What would be chosen, without taking memory. STINT_E_INPUT: not square;
- * STINT_E_UNSUPPORTED: floats or a triangle for Krylov's methods; STINT_E_USAGE. */
+ * STINT_E_UNSUPPORTED: floats, a triangle or a device for Krylov's methods;
+ * STINT_E_USAGE. */
 stint_status sti_system_choose(const sti_system_desc *desc, sti_system_info *info_out);
 /* Parts of the account that a system takes at most, after its choice. With room_bytes
  * less than that it is made smaller, down to what `least` says. */
@@ -102,7 +104,7 @@ const sti_system_info *sti_system_info_of(const sti_system *system);
 /* b and x [n, columns], doubles, or floats with `single`; columns: up to those of the
  * description. iterations_out: the most of a right-hand side; 1 of a triangular solve,
  * which allocates nothing. STINT_E_FAILED: no convergence, or a breakdown; x is then
- * the best there is. */
+ * the best there is. STINT_E_IO: the device failed. */
 stint_status sti_system_solve(sti_system *system, int64_t columns, const void *b,
                               void *x, int64_t *iterations_out);
 /* How good x is, computed anew. STINT_E_MEMORY. */

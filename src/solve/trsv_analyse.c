@@ -49,7 +49,7 @@ static void finish(sti_trsv_choice *c)
     plan->order.row = plan->order.level = NULL;
 }
 
-static stint_status check_shape(const sti_trsv_desc *d)
+stint_status sti_trsv_check_shape(const sti_trsv_desc *d)
 {
     const char *name = d->name ? d->name : "the matrix";
     if (d->a->rows != d->a->columns)
@@ -113,7 +113,7 @@ static stint_status try_plan(sti_trsv_choice *c)
 
 stint_status sti_trsv_analyse(const sti_trsv_desc *desc, sti_trsv **plan_out)
 {
-    stint_status st = check_shape(desc);
+    stint_status st = sti_trsv_check_shape(desc);
     if (st != STINT_OK)
         return st;
     const sti_trsv_costs *costs = sti_trsv_costs_host(desc->room_bytes > 0);

@@ -109,6 +109,8 @@ static inline void sti_trsv_put(const sti_trsv_desc *d, void *values, int64_t to
 
 /* ---- steps of an analysis ---- */
 
+/* Square, and of no more entries than are taken. */
+stint_status sti_trsv_check_shape(const sti_trsv_desc *d);
 /* The triangle as it lies: counts of rows, all entries and diagonals looked at. */
 stint_status sti_trsv_look(const sti_trsv_desc *d, bool upper, const sti_csr *a,
                            int32_t *count);

@@ -37,7 +37,7 @@ for form in "--triangle lower" "--triangle upper" "--triangle lower --transpose"
         wanted=$(hash)
         for way in "3 -j 2 --solves 3" "4 -j 1 --net-sockets --tasks 3 --solves 2" \
             "2 -j 1" "2 -j 1 --net-sockets"; do
-            case $way in 2*) every || continue ;; esac
+            case "$way$rhs" in 2* | 3*3 | 4*npy) every || continue ;; esac
             ranks 0 $way $matrix.mtx $form $rhs --json
             [ "$(hash)" = "$wanted" ] || fail "$way, $matrix $form $rhs: another answer"
             json 'j["messages"] == j["planned_messages"] and j["bytes_sent"] == j["planned_bytes"]'
@@ -77,6 +77,7 @@ for way in "spd" "spd --rhs b11.npy" "spd --precond gs" "spd --precond none" "ge
         ranks 0 2 $matrix.mtx "$@" --json -j 1
         [ "$(hash)" = "$wanted" ] || fail "$way on 2 ranks: another answer"
     fi
+    case $way in *jacobi | *none) every || continue ;; esac
     ranks 0 3 $matrix.mtx "$@" --json -j 2
     [ "$(hash)" = "$wanted" ] || fail "$way on 3 ranks: another answer"
 done
@@ -88,7 +89,7 @@ for way in "spd --precond gs" "spd" "spd --rhs b11.npy" "spd --method gmres --pr
     run 0 solve $matrix.mtx "$@" --json
     wanted=$(hash)
     for count in 3 2; do
-        [ "$count" = 3 ] || every || continue
+        case "$count $way" in 2* | *b11* | *gs) every || continue ;; esac
         ranks 0 $count $matrix.mtx "$@" --json --net-sockets -j 1
         [ "$(hash)" = "$wanted" ] || fail "$way through sockets: another answer"
     done
@@ -97,6 +98,7 @@ done
 same() { $python -c 'import json,sys; j=json.load(sys.stdin); print([j.get(k) for k in ("x_sha256","iterations","residual","backward_error","error")])' <out; }
 run 0 data matrix geometric:700 --out road.mtx
 for way in "road" "road --precond gs" "general --rhs b11.npy" "general --method bicgstab"; do
+    case $way in *bicgstab) every || continue ;; esac
     set -- $way
     matrix=$1
     shift
@@ -104,8 +106,11 @@ for way in "road" "road --precond gs" "general --rhs b11.npy" "general --method 
     wanted=$(same)
     run 0 solve $matrix.mtx "$@" --json
     [ "$(same)" != "$wanted" ] || fail "$way: --order rcm changes nothing"
-    ranks 0 3 $matrix.mtx "$@" --order rcm --json -j 1
-    [ "$(same)" = "$wanted" ] || fail "$way, --order rcm on 3 ranks: another answer"
+    if every || [ "$way" = "road --precond gs" ]; then
+        ranks 0 3 $matrix.mtx "$@" --order rcm --json -j 1
+        [ "$(same)" = "$wanted" ] || fail "$way, --order rcm on 3 ranks: another answer"
+        every || continue
+    fi
     ranks 0 2 $matrix.mtx "$@" --order rcm --json -j 2 --net-sockets
     [ "$(same)" = "$wanted" ] || fail "$way, --order rcm through sockets: another answer"
 done
@@ -113,6 +118,7 @@ ranks 3 2 road.mtx --order rcm --memory 8M -j 1
 
 # ---- the page: what one process draws of the matrix, and the tasks of every rank ----
 for way in "road --order rcm" "p --triangle upper" "general"; do
+    case $way in general) every || continue ;; esac
     set -- $way
     matrix=$1
     shift

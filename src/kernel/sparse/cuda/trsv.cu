@@ -203,6 +203,14 @@ bool copy_rows(const sti_sparse_natural *t, sti_trsv_cuda *plan)
     const REAL *from = static_cast<const REAL *>(t->value);
     std::vector<int> position(order.size()), start(1, 0), column;
     std::vector<REAL> value, diagonal;
+    size_t entries = 0;
+    for (int64_t i = 0; i < t->n; i++)
+        entries += static_cast<size_t>(t->count[i]);
+    column.reserve(entries);
+    value.reserve(entries);
+    start.reserve(order.size() + 1);
+    if (!t->unit)
+        diagonal.reserve(order.size());
     for (size_t p = 0; p < order.size(); p++)
         position[static_cast<size_t>(order[p])] = static_cast<int>(p);
     for (const int i : order) {
@@ -299,3 +307,40 @@ extern "C" const char *sti_trsv_cuda_solve(sti_trsv_cuda *plan, const void *b, v
     const cudaError_t error = cudaGetLastError();
     return error == cudaSuccess ? nullptr : cudaGetErrorString(error);
 }
+
+namespace
+{
+
+// A system of one row in both precisions: contexts and kernels take what they take of
+// the host's memory at their first use.
+const char *begin()
+{
+    const int64_t start[2] = {0, 1};
+    const int32_t column[1] = {0}, count[1] = {0};
+    const double wide = 1;
+    const float narrow = 1;
+    for (int single = 0; single < 2; single++) {
+        sti_sparse_natural t = {};
+        double x = 0;
+        sti_trsv_cuda *plan = nullptr;
+        t.n = 1;
+        t.start = start;
+        t.column = column;
+        t.count = count;
+        t.value = single ? static_cast<const void *>(&narrow) : &wide;
+        const char *error = sti_trsv_cuda_create(&t, single != 0, &plan);
+        if (!error)
+            error = sti_trsv_cuda_solve(plan, &x, &x, nullptr);
+        sti_trsv_cuda_destroy(plan);
+        if (error)
+            return error;
+    }
+    return nullptr;
+}
+
+} // namespace
+
+extern "C" __attribute__((visibility("default")))
+const sti_trsv_cuda_plugin stint_trsv_device = {
+    STI_TRSV_CUDA_PLUGIN, sti_trsv_cuda_devices, begin, sti_trsv_cuda_create,
+    sti_trsv_cuda_destroy, sti_trsv_cuda_solve};

@@ -33,6 +33,24 @@ void sti_trsv_cuda_destroy(sti_trsv_cuda *plan); /* NULL is fine */
 const char *sti_trsv_cuda_solve(sti_trsv_cuda *plan, const void *b, void *x,
                                 double *seconds_out);
 
+/* What the plug-in libstint_cuda.so gives under the name "stint_trsv_device", as the
+ * program is not linked with CUDA: the functions above, and one that takes now what
+ * CUDA takes once a process, so that it can be measured. */
+enum { STI_TRSV_CUDA_PLUGIN = 1 };
+
+typedef struct sti_trsv_cuda_plugin {
+    int version; /* STI_TRSV_CUDA_PLUGIN */
+    int (*devices)(void);
+    const char *(*begin)(void);
+    const char *(*create)(const sti_sparse_natural *t, bool single,
+                          sti_trsv_cuda **plan_out);
+    void (*destroy)(sti_trsv_cuda *plan);
+    const char *(*solve)(sti_trsv_cuda *plan, const void *b, void *x,
+                         double *seconds_out);
+} sti_trsv_cuda_plugin;
+
+extern const sti_trsv_cuda_plugin stint_trsv_device;
+
 #ifdef __cplusplus
 }
 #endif
