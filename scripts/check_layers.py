@@ -19,7 +19,7 @@ import sys
 
 ROOMS = ["base", "page", "media", "atari", "env", "kernel", "codec", "net", "embed", "solve", "graph", "op",
          "pass", "plan", "exec", "data", "model", "store", "infer", "exchange", "field", "train", "play",
-         "recommend", "trust", "svm", "shrink", "seal", "serve", "cli"]
+         "recommend", "trust", "svm", "shrink", "edit", "seal", "serve", "cli"]
 ONLY = {
     "page": {"base", "page"},
     "media": {"base", "media"},

@@ -192,7 +192,7 @@ typedef struct stint_plan_result {
     /* Tokens of a sequence; 0: images, or points of a field where that is true. */
     int64_t context;
     bool of_field;
-    /* Of a field, [derivative_count]: sets with derivatives in their expressions. */
+    /* [derivative_count]: sets of a field with derivatives in their expressions. */
     stint_plan_derivatives derivatives[4];
     int derivative_count;
     /* The least that this recipe can run in. */

@@ -71,6 +71,29 @@ static stint_status check_length(const char *path)
                           path, length, said);
 }
 
+/* No format packs more samples than this into a byte: silence in FLAC takes some
+ * thirteen for blocks of 65,535. A head that says more would have memory asked for that
+ * nothing fills. */
+#define FRAMES_A_BYTE 8192
+
+static stint_status check_frames(const char *path, const SF_INFO *info)
+{
+    struct stat about;
+    if (info->channels < 1 || info->channels > STI_FIELD_VALUES_MAX ||
+        info->frames < 2 || info->frames > INT32_MAX)
+        return sti_fail(STINT_E_INPUT,
+                        "%s: %" PRId64 " samples of %d channels; wanted 2 to 2^31 and "
+                        "at most %d channels",
+                        path, (int64_t)info->frames, info->channels,
+                        STI_FIELD_VALUES_MAX);
+    if (stat(path, &about) == 0 && info->frames / FRAMES_A_BYTE > about.st_size)
+        return sti_fail(STINT_E_INPUT,
+                        "%s: %" PRId64 " bytes cannot hold the %" PRId64
+                        " samples that its head says",
+                        path, (int64_t)about.st_size, (int64_t)info->frames);
+    return STINT_OK;
+}
+
 static void keep_frames(const sti_field_want *want, const float *in, int channels,
                         sti_field_points *f)
 {
@@ -91,13 +114,9 @@ static stint_status read_frames(const sti_field_want *want, const sound_calls *c
                                 SNDFILE *file, const SF_INFO *info, sti_field_points *f)
 {
     const char *path = want->path;
-    if (info->channels > STI_FIELD_VALUES_MAX || info->frames < 2 ||
-        info->frames > INT32_MAX)
-        return sti_fail(STINT_E_INPUT,
-                        "%s: %" PRId64 " samples of %d channels; wanted 2 to 2^31 and "
-                        "at most %d channels",
-                        path, (int64_t)info->frames, info->channels,
-                        STI_FIELD_VALUES_MAX);
+    stint_status st = check_frames(path, info);
+    if (st != STINT_OK)
+        return st;
     f->coordinates = 1;
     f->outputs = f->columns = want->channels == 1 ? 1 : info->channels;
     f->count = info->frames;
@@ -105,7 +124,7 @@ static stint_status read_frames(const sti_field_want *want, const sound_calls *c
     f->points = sti_alloc_array(f->count, sizeof *f->points, "field.points");
     f->values =
         sti_alloc_array(f->count * f->outputs, sizeof *f->values, "field.values");
-    stint_status st = in && f->points && f->values ? STINT_OK : STINT_E_MEMORY;
+    st = in && f->points && f->values ? STINT_OK : STINT_E_MEMORY;
     if (st == STINT_OK && calls->read(file, in, f->count) != f->count)
         st = sti_fail(STINT_E_INPUT, "%s: cut short or damaged: %s", path,
                       calls->text(file));

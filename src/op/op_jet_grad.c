@@ -62,7 +62,7 @@ const sti_op sti_op_jet_mul_grad = {
     .run = {[STI_CPU] = run_mul_grad},
 };
 
-/* Of the operand of so many rows that b was multiplied with. */
+/* The gradient by the operand of so many rows that b was multiplied with. */
 static stint_value product_gradient(stint_graph *g, const sti_jet_space *space,
                                     stint_value dz, stint_value b, int rows)
 {

@@ -8,7 +8,7 @@
 #include "base/fail.h"
 #include "base/file.h"
 #include "base/memory.h"
-#include "field/field_edit.h"
+#include "edit/field_edit.h"
 #include "media/image_encode.h"
 
 enum { USE_ROWS = 256, USE_BATCHES = 8 };
@@ -68,7 +68,44 @@ static stint_status read_scale(const sti_tensor_file *file, edit_use *u)
     return text && *text == '\0' ? STINT_OK : bad_edit(file, "its scales are damaged");
 }
 
-static stint_status open_use(const char *path, int threads, edit_use *u)
+static stint_status check_edit(const stint_model_file *model, const edit_use *u,
+                               const char *path)
+{
+    if (model->network.field.outputs == u->form.outputs)
+        return STINT_OK;
+    return sti_fail(STINT_E_INPUT, "%s: an edit of fields of %d outputs; this has %d",
+                    path, (int)u->form.outputs, (int)model->network.field.outputs);
+}
+
+static stint_status check_features(const stint_model_file *model, const edit_use *u,
+                                   const char *path)
+{
+    const stint_field_ask ask = {.order = (int)u->form.order};
+    sti_derivative_list list = {.row = NULL};
+    const stint_status st = sti_field_list(model, &ask, &list);
+    const int64_t count = list.count;
+    sti_derivatives_fini(&list);
+    if (st == STINT_OK && count != u->form.features)
+        return sti_fail(STINT_E_INPUT,
+                        "%s: %" PRId64 " features, but order %" PRId64 " has %" PRId64,
+                        path, u->form.features, u->form.order, count);
+    return st;
+}
+
+/* Before a graph of the form is planned: a damaged form would have memory asked for
+ * that no weights fill. */
+static stint_status check_weights(const stint_graph *g, const sti_tensor_file *file)
+{
+    size_t wanted = 0, there = 0;
+    for (stint_value v = 0; v < sti_graph_value_count(g); v++)
+        if (sti_graph_value(g, v)->role == STI_ROLE_PARAM)
+            wanted += stint_shape_bytes(&sti_graph_value(g, v)->shape);
+    for (int64_t i = 0; i < sti_tensor_file_count(file); i++)
+        there += sti_tensor_file_row(file, i)->bytes;
+    return wanted <= there ? STINT_OK : bad_edit(file, "weights are missing");
+}
+
+static stint_status open_use(const sti_tensor_file *file, int threads, edit_use *u)
 {
     static const char *const input[1] = {"features"};
     const stint_shape shape = STINT_SHAPE(USE_ROWS, u->form.features);
@@ -84,20 +121,34 @@ static stint_status open_use(const char *path, int threads, edit_use *u)
                                  .outputs = &out,
                                  .output_count = 1,
                                  .threads = threads};
+    st = sti_graph_status(g);
+    if (st == STINT_OK)
+        st = check_weights(g, file);
+    if (st != STINT_OK) {
+        stint_graph_destroy(g);
+        return st;
+    }
     st = stint_use_open(&desc, &u->use);
-    return st == STINT_OK ? stint_use_load(u->use, path) : st;
+    return st == STINT_OK ? stint_use_load(u->use, sti_tensor_file_path(file)) : st;
 }
 
-static stint_status open_edit(const char *path, int threads, edit_use *u)
+static stint_status open_edit(const stint_model_file *model, const char *path,
+                              int threads, edit_use *u)
 {
     sti_tensor_file *file = NULL;
     stint_status st = sti_tensor_file_open(path, &file);
     if (st == STINT_OK)
         st = read_form(file, &u->form);
     if (st == STINT_OK)
+        st = check_edit(model, u, path);
+    if (st == STINT_OK)
+        st = check_features(model, u, path);
+    if (st == STINT_OK)
         st = read_scale(file, u);
+    if (st == STINT_OK)
+        st = open_use(file, threads, u);
     sti_tensor_file_close(file);
-    return st == STINT_OK ? open_use(path, threads, u) : st;
+    return st;
 }
 
 /* ---- rows to pixels ---- */
@@ -148,30 +199,6 @@ static stint_status keep_rows(void *user, const float *rows, int64_t count)
     return STINT_OK;
 }
 
-static stint_status check_edit(const stint_model_file *model, const edit_use *u,
-                               const char *path)
-{
-    if (model->network.field.outputs == u->form.outputs)
-        return STINT_OK;
-    return sti_fail(STINT_E_INPUT, "%s: an edit of fields of %d outputs; this has %d",
-                    path, (int)u->form.outputs, (int)model->network.field.outputs);
-}
-
-static stint_status check_features(const stint_model_file *model, const edit_use *u,
-                                   const char *path)
-{
-    const stint_field_ask ask = {.order = (int)u->form.order};
-    sti_derivative_list list = {.row = NULL};
-    const stint_status st = sti_field_list(model, &ask, &list);
-    const int64_t count = list.count;
-    sti_derivatives_fini(&list);
-    if (st == STINT_OK && count != u->form.features)
-        return sti_fail(STINT_E_INPUT,
-                        "%s: %" PRId64 " features, but order %" PRId64 " has %" PRId64,
-                        path, u->form.features, u->form.order, count);
-    return st;
-}
-
 static stint_status write_png(const edit_use *u, int64_t width, int64_t height,
                               const char *path)
 {
@@ -192,9 +219,7 @@ stint_status stint_field_edit_draw(const stint_model_file *model, const char *ed
     stint_status st = sti_field_check_drawn(model, width, height);
     if (st != STINT_OK)
         return st;
-    STI_TRY(open_edit(edit, threads, &u));
-    STI_TRY(check_edit(model, &u, edit));
-    STI_TRY(check_features(model, &u, edit));
+    STI_TRY(open_edit(model, edit, threads, &u));
     u.rows = sti_alloc_array(USE_BATCHES * USE_ROWS * u.form.features, sizeof *u.rows,
                              "field.edit");
     u.pixels = sti_alloc_array(width * height * u.form.outputs, 1, "field.edit");

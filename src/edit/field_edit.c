@@ -1,7 +1,7 @@
 /* Training of an edit: features of several fields, and pictures of what they are to
  * become. Features differ by powers of the frequencies in a field, so each is brought
  * to mean 0 and deviation 1 first. */
-#include "field/field_edit.h"
+#include "edit/field_edit.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -1,8 +1,8 @@
 /* Edits: networks from a field's values and derivatives at a point to the edited value
  * there, after D. Xu et al., "Signal Processing for Implicit Neural Representations"
  * (INSP, 2022). Private to the room: training makes what drawing reads. */
-#ifndef STI_FIELD_FIELD_EDIT_H
-#define STI_FIELD_FIELD_EDIT_H
+#ifndef STI_EDIT_FIELD_EDIT_H
+#define STI_EDIT_FIELD_EDIT_H
 
 #include "field/field_net.h"
 #include "stint/session.h"

@@ -1,0 +1,28 @@
+/* Any bytes as a sound; the first says by which name, and whether channels are joined.
+ * What is read has finite places and as many values as points. */
+#include <stdlib.h>
+
+#include "data/field.h"
+#include "fuzz_folder.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static const char *const names[] = {"in.wav",  "in.flac", "in.ogg",
+                                        "in.aiff", "in.au",   "in.mp3"};
+    enum { NAMES = sizeof names / sizeof *names };
+    sti_field_points *points = NULL;
+    if (size < 1)
+        return 0;
+    fuzz_begin();
+    fuzz_put(names[data[0] % NAMES], data + 1, size - 1);
+    const sti_field_want want = {.path = fuzz_files[0],
+                                 .channels = data[0] / NAMES % 2};
+    if (sti_field_points_open(&want, &points) == STINT_OK &&
+        (points->count < 2 || points->points[0] < -1 ||
+         points->points[points->count - 1] > 1))
+        abort();
+    sti_field_points_close(points);
+    return 0;
+}
