@@ -223,8 +223,9 @@ const sti_feature sti_features[] = {
     {"frozen bytes", "update.frozen",
      "update.frozen=int8 update.what=bias train.start=START",
      "frozen weights in a byte a number", in_frozen_bytes, I | T, false},
-    {"at once", "update.at_once", "update.at_once=true train.shards=1 optimizer.clip=0",
-     "parameters are updated within the step", in_at_once, I | T, false},
+    {"at once", "update.at_once", "update.at_once=true train.shards=1",
+     "parameters are updated within the step, where a gradient is whole before its end",
+     in_at_once, I | T, false},
     {NULL, NULL, NULL, NULL, NULL, 0, false}};
 
 /* ---- pairs ---- */
@@ -307,42 +308,6 @@ const sti_refusal sti_refusals[] = {
      "update.frozen: the gradient of a product with int8 weights is not differentiated "
      "again; leave out loss.gradient_penalty, or set update.frozen = f32",
      true},
-    {"at once", "accumulate",
-     "update.at_once: a step of several micro-batches has no gradient until the last; "
-     "leave out one of update.at_once and train.accumulate",
-     false},
-    {"at once", "growth",
-     "update.at_once: batches that grow are of several micro-batches; leave out one of "
-     "update.at_once and grow.by",
-     false},
-    {"at once", "noise growth",
-     "update.at_once: noise is told from gradients, which are gone; leave out one of "
-     "update.at_once and grow.by",
-     false},
-    {"at once", "net bits",
-     "update.at_once: gradients that are sent wait for the end of a step; leave out "
-     "one of update.at_once and net.bits",
-     false},
-    {"at once", "packing",
-     "update.at_once: a step whose tensors did not fit their blocks is run again; "
-     "leave out one of update.at_once and error.pack",
-     false},
-    {"at once", "bayes",
-     "update.at_once: runs of several draws are added up first; leave out one of "
-     "update.at_once and bayes.samples",
-     false},
-    {"at once", "clip",
-     "update.at_once: a norm of all gradients is known at the end of a step; leave out "
-     "one of update.at_once and optimizer.clip",
-     false},
-    {"at once", "prune",
-     "update.at_once: gradients of weights that stay zero are cut at the end of a "
-     "step; leave out one of update.at_once and prune.sparsity",
-     false},
-    {"at once", "scheme",
-     "update.at_once: gradients are those of a compression scheme's penalty, too; "
-     "leave out one of update.at_once and shrink.scheme",
-     false},
     {NULL, NULL, NULL, false}};
 
 /* ---- recipes ---- */

@@ -55,13 +55,7 @@ static stint_status check_at_once(const sti_setup *setup)
                         "update.at_once: is for one process, and this is one of %d, "
                         "whose gradients are summed first; leave it out",
                         sti_comm_size(setup->comm));
-    if (setup->shards == 1)
-        return STINT_OK;
-    return sti_fail(STINT_E_USAGE,
-                    "update.at_once: a step is %" PRId64
-                    " shards here, whose gradients "
-                    "are summed first; set --shards 1, or leave it out",
-                    setup->shards);
+    return STINT_OK;
 }
 
 /* A batch of whole shards is larger than the set. Where not even one sample a shard (a

@@ -269,7 +269,10 @@ void sti_memory_account(const sti_setup *setup, const sti_network *train,
         sti_account_add(account, "adapters", "a weight merged, and PEFT's files",
                         (size_t)sti_lora_largest(train) * sizeof(float) +
                             sti_moment_bytes(train));
-    sti_account_add(account, "gradients", "blocks of the shard tree",
+    sti_account_add(account, "gradients",
+                    sti_graph_update_rule(train->graph)
+                        ? "none: parameters are updated within the step"
+                        : "blocks of the shard tree",
                     sizes.results * (size_t)sizes.slots);
     if (setup->comm)
         sti_account_add(account, "network", "segments on their way, buffers of sockets",

@@ -39,9 +39,11 @@ stint_status sti_setup_build(sti_setup *setup)
 {
     const sti_inputs *in = setup->inputs;
     const int64_t images = sti_setup_images(setup);
+    sti_network_desc train = in->network;
+    if (setup->shards * setup->accumulate > 1) /* a batch that is tried may be */
+        train.at_once.op = NULL;
     sti_setup_fini(setup);
-    stint_status st =
-        sti_network_build(&in->network, STINT_TRAIN, images, &setup->train);
+    stint_status st = sti_network_build(&train, STINT_TRAIN, images, &setup->train);
     if (st == STINT_OK && in->test_count + in->validation_count > 0)
         st = sti_network_build(&in->network, STINT_EVAL, images, &setup->eval);
     return st;

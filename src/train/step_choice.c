@@ -224,11 +224,13 @@ static int by_time(const void *pa, const void *pb)
 }
 
 /* May packing with errors be among the options? Of a network in bfloat16 only where it
- * is asked for by name. */
+ * is asked for by name; never where a step that did not fit has changed parameters by
+ * the time it is known. */
 static bool may_pack(const chooser *c)
 {
     const sti_error_values *error = sti_error_section_of(c->setup->inputs->recipe);
     return error->tau > 0 && !c->hints.exact &&
+           !sti_graph_update_rule(c->setup->train.graph) &&
            (error->pack == STI_PACK_ALL || !c->setup->inputs->network.bf16);
 }
 

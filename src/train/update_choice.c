@@ -7,6 +7,7 @@
 #include "model/classifier.h"
 #include "train/gains.h"
 #include "train/optimizer_section.h"
+#include "train/recipe_view.h"
 #include "train/run_section.h"
 #include "train/step_engine.h"
 #include "train/update_section.h"
@@ -182,6 +183,41 @@ static stint_status adapt(sti_inputs *in, const sti_update_values *update)
     return STINT_OK;
 }
 
+/* Why no gradient is whole before a step ends, so that an update within it would be
+ * another one; NULL: each is when it is made. */
+static const char *waits_for(const stint_recipe *recipe)
+{
+    const sti_recipe_view v = sti_recipe_view_of(recipe);
+    if (v.train->shards > 1 || v.train->accumulate > 1)
+        return "gradients are sums over several micro-batches (train.shards, "
+               "train.accumulate)";
+    if (v.grow->by != STI_GROW_NONE)
+        return "batches grow to several micro-batches (grow.by)";
+    if (v.error->tau > 0 && v.error->pack == STI_PACK_ALL)
+        return "a step whose packed tensors did not fit is run again (error.pack)";
+    if (sti_bayes_section_of(recipe)->samples > 0)
+        return "runs of several draws are added up (bayes.samples)";
+    if (v.optimizer->clip > 0)
+        return "gradients are cut by the norm of all (optimizer.clip)";
+    if (v.prune->sparsity > 0)
+        return "gradients of weights that stay zero are cut (prune.sparsity)";
+    if (sti_shrink_section_of(recipe)->scheme)
+        return "the penalty of a compression is added to gradients (shrink.scheme)";
+    return NULL;
+}
+
+static void choose_at_once(sti_inputs *in, const sti_optimizer_values *optimizer)
+{
+    const char *why = waits_for(in->recipe);
+    if (why)
+        sti_log(STINT_LOG_INFO,
+                "update.at_once: %s, so parameters are updated at the end of a step",
+                why);
+    else
+        in->network.at_once =
+            (sti_update_rule){sti_update_op(optimizer), optimizer->decay_all};
+}
+
 stint_status sti_update_choose(sti_inputs *in)
 {
     const sti_update_values *update = sti_update_section_of(in->recipe);
@@ -193,8 +229,7 @@ stint_status sti_update_choose(sti_inputs *in)
                          sti_run_section_of(in->recipe)->memory_bytes == 0);
     in->network.fold_norm = update->fold_norm;
     if (update->at_once)
-        in->network.at_once =
-            (sti_update_rule){sti_update_op(optimizer), optimizer->decay_all};
+        choose_at_once(in, optimizer);
     if (update->what == STI_UPDATE_FULL)
         return update->frozen == STI_FROZEN_F32
                    ? STINT_OK

@@ -157,7 +157,7 @@ want=$(sha) && cp out q.json
 rounded small q rounded.safetensors || fail "nothing was rounded"
 run 0 finetune rounded.safetensors $tune --tensors 'h.1.attn.*,h.2.mlp.*' -o q32 --json -q
 [ "$(sha)" = "$want" ] || fail "int8 is not float32 with the rounded weights"
-tune_net="--data images --batch 8 --shards 1 --epochs 2 --tensors layer1.0.conv2.weight,layer3.*"
+tune_net="--data images --batch 8 --shards 1 --epochs 2 --tensors layer1.0.conv2.weight,layer3.* --set update.fold_norm=false"
 run 0 finetune net $tune_net --frozen int8 -o qn --json -q
 want=$(sha) && cp out qn.json
 rounded net qn rounded.safetensors || fail "no convolution was rounded"
@@ -208,6 +208,59 @@ memory m_soon --set update.at_once=true
 if plain && [ "$rss" != null ]; then
     [ $((f32_rss - rss)) -gt 1000000 ] || fail "at once takes $rss, at the end $f32_rss"
 fi
+# Where no gradient is whole before the end of a step, that is where updates come; it is
+# said, and the bits are those of a run that does not ask.
+for set in train.shards=2 train.accumulate=2 optimizer.clip=0.5 grow.by=schedule prune.sparsity=0.5; do
+    what="--tensors h.1.attn.*,h.2.*"
+    [ $set != prune.sparsity=0.5 ] || what="--what full"
+    # shellcheck disable=SC2086
+    run 0 finetune small $tune --steps 8 $what --set $set -o late --force --json -q
+    want=$(sha)
+    # shellcheck disable=SC2086
+    run 0 finetune small $tune --steps 8 $what --set $set --set update.at_once=true -o soon --force --json
+    [ "$(sha)" = "$want" ] || fail "$set: update.at_once has other bits"
+    says err "${set%=*}"
+    says err "so parameters are updated at the end of a step"
+done
+
+# What is frozen made ready once: the same bits, resumed and with an update within the
+# step, too, and more memory, which the plan names.
+kept() { # OUT FLAG...
+    out=$1 && shift
+    # shellcheck disable=SC2086
+    run 0 finetune $model $common "$@" -o "$out" --force --json -q
+}
+for model in net small; do
+    common="--data images --batch 8 --shards 1 --epochs 4 --tensors layer2.*shift,layer3.*"
+    [ $model = net ] || common="$tune --steps 8 --what lora"
+    kept k_no --set update.keep=no
+    want=$(sha)
+    kept k_yes --set update.keep=yes
+    [ "$(sha)" = "$want" ] || fail "$model: what is kept changes bits"
+    kept k_soon --set update.keep=yes --set update.at_once=true -j 1
+    [ "$(sha)" = "$want" ] || fail "$model: what is kept and updates within the step change bits"
+    run 0 plan k_no/recipe.ini --json
+    cp out plan_no
+    run 0 plan k_yes/recipe.ini --json
+    python3 - <<'PY' || fail "$model: what is kept in the plan"
+import json
+no, yes = json.load(open("plan_no")), json.load(open("out"))
+kept = [p["bytes"] for p in yes["parts"] if p["name"] == "kept constants"]
+assert len(kept) == 1 and kept[0] > 0, yes["parts"]
+assert not [p for p in no["parts"] if p["name"] == "kept constants"]
+PY
+done
+model=net
+common="--data images --batch 8 --shards 1 --tensors layer3.* --set schedule.name=constant --set update.keep=yes"
+kept k_whole --epochs 3
+want=$(sha)
+kept k_cut --epochs 2
+# shellcheck disable=SC2086
+run 0 finetune net $common --epochs 3 -o k_cut --resume --json -q
+[ "$(sha)" = "$want" ] || fail "what is kept is other after a resume"
+kept k_apart --epochs 3 --set update.fold_norm=false
+[ "$(sha)" != "$want" ] || fail "norms in convolutions have the bits of others"
+
 # A gradient that is not finite stops the run, and the last checkpoint counts.
 run 1 finetune small $tune --what full --set update.at_once=true --lr 1e6 --set schedule.name=constant --set optimizer.name=sgd -o burst
 says err "update.at_once"
@@ -219,8 +272,5 @@ says err "update.frozen: int8 weights are widened to float32"
 run 2 finetune small $tune --what full --frozen int8 -o none
 says err "no weight is frozen"
 run 2 $bad --frozen int7
-run 2 $bad --set update.at_once=true --shards 2
-says err "set --shards 1"
-run 2 $bad --set update.at_once=true --set optimizer.clip=1
 [ ! -e none ] || fail "a refused run left a folder"
 finish

@@ -236,6 +236,7 @@ static void test_keys_that_may_change(void **state)
                                       "agent.overlap",
                                       "update.gains",
                                       "update.at_once",
+                                      "update.keep",
                                       "embedding.path",
                                       "embedding.policy",
                                       "embedding.lookahead",
