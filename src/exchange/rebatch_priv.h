@@ -54,7 +54,7 @@ const sti_batch_value *sti_batch_find(const sti_rebatch *r, const char *name);
 /* The value of operand i; NULL: it is left out. And the axis of its batch; -1: none. */
 const sti_batch_value *sti_batch_operand(const sti_batch_flow *f, int i);
 int sti_batch_axis(const sti_batch_flow *f, int i);
-/* Of result i, and of all results; with f->own_outer. */
+/* Set that of result i, and of all results; with f->own_outer. */
 void sti_batch_set(sti_batch_flow *f, int i, int axis);
 void sti_batch_set_all(sti_batch_flow *f, int axis);
 /* Whole numbers of operand i or the attribute, *count -1: neither is there. */

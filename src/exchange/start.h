@@ -14,7 +14,7 @@
  * sti_imported_read. */
 stint_status sti_imported_start(const char *path, stint_model_file **model_out);
 
-/* Of a model from sti_imported_start: can it be trained for so many classes?
+/* Can a model from sti_imported_start be trained for so many classes?
  * STINT_E_UNSUPPORTED names what is in the way. */
 stint_status sti_imported_check_classes(const stint_model_file *model, int64_t classes);
 

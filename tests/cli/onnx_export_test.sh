@@ -91,11 +91,28 @@ assert len(set(text[4:])) > 3, text
 PY
 done
 
+# ---- weights of few bits are int8, and the normalisation is in front
+for name in mlp lenet5; do
+    recipe $name "" g "" 3 >a.ini
+    printf '[quantise]\nbits = 4\n' >>a.ini
+    run 0 train a.ini --out q_$name -q
+    run 0 export onnx q_$name --out q.onnx --normalise
+    [ "$(wc -c <q.onnx)" -lt $(($(wc -c <$name.onnx) / 3)) ] || fail "$name: its weights are no bytes"
+    run 0 import onnx q.onnx --out q.st --shape images=1x1x32x32 --json
+    json "j['operators']['DequantizeLinear'] >= 3"
+    run 0 eval q_$name --data g --json
+    cp out q.json
+    run 0 eval q.st --data g --json
+    json "abs(j['loss'] - json.load(open('q.json'))['loss']) < 1e-5"
+done
+
 # ---- refusals
 run 2 export onnx r_mlp --out r_mlp/model.safetensors
 run 2 export onnx r_mlp --out no.onnx --batch many
 run 2 export onnx r_mlp --out no.onnx --opset 16
-run 4 export onnx mlp.st --out no.onnx
+run 8 export onnx mlp.st --out no.onnx --batch 8
+run 8 export onnx mlp.st --out no.onnx --opset 21
+run 8 export onnx r_gpt --out no.onnx --normalise
 run 5 export onnx nowhere --out no.onnx
 [ ! -e no.onnx ] || fail "a refused export wrote a file"
 finish

@@ -81,4 +81,5 @@ def main():
                    "first": first.tolist()}, file)
 
 
-main()
+if __name__ == "__main__":
+    main()
