@@ -11,7 +11,7 @@
  * in 21 parts each, of which an observed one takes 40. Lines likewise: an observed one
  * takes `lines` of the 84 parts of each. */
 
-/* Of the two pictures, and sums of the lines that were shrunk last: most lines say what
+/* Two pictures, and sums of the lines that were shrunk last: most lines say what
  * the one before them said, and share its sums. */
 typedef struct area {
     const uint8_t *now, *before;

@@ -14,7 +14,7 @@ static inline int group_at(int g)
     return g * 40 / 3;
 }
 
-/* Of each observed column the first two pixels and their parts; then the third one and
+/* The first two pixels of each observed column and their parts; then the third one and
  * its part, in the places of both. */
 /* clang-format off */
 #define ROW(...) {__VA_ARGS__}
