@@ -4,72 +4,108 @@
 #include <stddef.h>
 #include <string.h>
 
-/* 84 observed pixels stand for 160, so an observed one is 40/21 wide: columns are cut
- * in 21 parts each, of which an observed one takes 40. It takes at most three columns.
- */
-enum { PIXELS = 160, PARTS = 21, TAKEN = 40 };
+#include "base/cpu.h"
+#include "env/area_mean_priv.h"
 
-/* How many of the units [first, first + count) lie in column c of `each` units. */
-static int overlap(int first, int count, int c, int each)
+/* 84 observed pixels stand for 160, so an observed one is 40/21 wide: columns are cut
+ * in 21 parts each, of which an observed one takes 40. Lines likewise: an observed one
+ * takes `lines` of the 84 parts of each. */
+
+/* Two pictures, and sums of the lines that were shrunk last: most lines say what
+ * the one before them said, and share its sums. */
+typedef struct area {
+    const uint8_t *now, *before;
+    const uint8_t *grey;
+    const sti_area_kernels *kernels;
+    int made; /* line whose sums are sums[at] */
+    int at;
+    uint16_t sums[2 * STI_AREA_LINES][STI_AREA_SUMS];
+} area;
+
+static const sti_area_kernels *kernels_now(void)
 {
-    const int low = first > c * each ? first : c * each;
-    const int high = first + count < (c + 1) * each ? first + count : (c + 1) * each;
+#if defined(__x86_64__)
+    static const sti_area_kernels *const kernels[STI_ISA_COUNT] = {
+        [STI_ISA_REF] = &sti_area_ref,
+        [STI_ISA_AVX2] = &sti_area_avx2,
+        [STI_ISA_AVX512] = &sti_area_avx512};
+    return kernels[sti_isa_now()];
+#else
+    return &sti_area_ref;
+#endif
+}
+
+/* How many of the units [first, first + count) lie in line c, of 84 units. */
+static int overlap(int first, int count, int c)
+{
+    const int low = first > c * STI_OBSERVED ? first : c * STI_OBSERVED;
+    const int high =
+        first + count < (c + 1) * STI_OBSERVED ? first + count : (c + 1) * STI_OBSERVED;
     return high > low ? high - low : 0;
 }
 
-/* Greys of a line, the larger of both, into sums of 40 parts for each observed column.
- */
-static void shrink_line(const uint8_t *now, const uint8_t *before,
-                        const uint8_t grey[256], uint16_t sums[STI_OBSERVED])
+/* The greys of a line, the larger of both. */
+static void levels_of(const area *a, ptrdiff_t at, uint8_t level[STI_AREA_LEVELS])
 {
-    uint8_t level[PIXELS + 2] = {0};
-    for (int x = 0; x < PIXELS; x++) {
-        level[x] = grey[now[x]];
-        if (before && grey[before[x]] > level[x])
-            level[x] = grey[before[x]];
-    }
-    for (int x = 0; x < STI_OBSERVED; x++) {
-        const int c = x * TAKEN / PARTS, into = x * TAKEN - c * PARTS;
-        const int first = PARTS - into;
-        const int third = TAKEN - first - PARTS > 0 ? TAKEN - first - PARTS : 0;
-        const int second = TAKEN - first - third;
-        sums[x] =
-            (uint16_t)(level[c] * first + level[c + 1] * second + level[c + 2] * third);
+    for (int x = 0; x < STI_AREA_PIXELS; x++)
+        level[x] = a->grey[a->now[at + x]];
+    if (!a->before || a->kernels->same(a->now + at, a->before + at))
+        return;
+    for (int x = 0; x < STI_AREA_PIXELS; x++) {
+        const uint8_t other = a->grey[a->before[at + x]];
+        level[x] = level[x] > other ? level[x] : other;
     }
 }
 
-/* The line says what the one before it said, in both pictures: most lines do. */
-static bool repeats(const uint8_t *now, const uint8_t *before, ptrdiff_t at)
+static bool repeats(const area *a, ptrdiff_t at)
 {
-    return memcmp(now + at, now + at - PIXELS, PIXELS) == 0 &&
-           (!before || memcmp(before + at, before + at - PIXELS, PIXELS) == 0);
+    return a->kernels->same(a->now + at, a->now + at - STI_AREA_PIXELS) &&
+           (!a->before ||
+            a->kernels->same(a->before + at, a->before + at - STI_AREA_PIXELS));
 }
 
-/* Lines likewise: an observed one takes `lines` of the 84 parts of each. */
+/* Where the sums of a line are; lines are asked for in order. */
+static int sums_of(area *a, int line)
+{
+    const ptrdiff_t at = (ptrdiff_t)line * STI_AREA_PIXELS;
+    if (a->made == line)
+        return a->at;
+    a->made = line;
+    if (line > 0 && repeats(a, at))
+        return a->at;
+    uint8_t level[STI_AREA_LEVELS];
+    memset(level + STI_AREA_PIXELS, 0, STI_AREA_LEVELS - STI_AREA_PIXELS);
+    levels_of(a, at, level);
+    a->at = (a->at + 1) % (2 * STI_AREA_LINES);
+    a->kernels->shrink(level, a->sums[a->at]);
+    return a->at;
+}
+
 void sti_area_mean(const uint8_t *now, const uint8_t *before, int lines,
                    const uint8_t grey[256], uint8_t *out)
 {
-    const uint32_t whole = (uint32_t)lines * TAKEN;
-    /* Quotients by a product: n / whole = n share >> 40 for all n below 2^24, since
-     * share exceeds 2^40 / whole by less than 1 and 2^24 whole is below 2^40. */
-    const uint64_t share = ((UINT64_C(1) << 40) + whole - 1) / whole;
-    uint32_t total[STI_OBSERVED];
-    uint16_t sums[STI_OBSERVED];
-    int made = -1; /* line that is in sums */
-    for (int y = 0; y < STI_OBSERVED; y++) {
-        const int first = y * lines;
-        memset(total, 0, sizeof total);
-        for (int line = first / STI_OBSERVED; line * STI_OBSERVED < first + lines;
-             line++) {
-            const uint32_t part = (uint32_t)overlap(first, lines, line, STI_OBSERVED);
-            const ptrdiff_t at = (ptrdiff_t)line * PIXELS;
-            if (made != line && !(line > 0 && repeats(now, before, at)))
-                shrink_line(now + at, before ? before + at : NULL, grey, sums);
-            made = line;
-            for (int x = 0; x < STI_OBSERVED; x++)
-                total[x] += part * sums[x];
+    area a = {.now = now,
+              .before = before,
+              .grey = grey,
+              .kernels = kernels_now(),
+              .made = -1};
+    int only = -1; /* sums that all lines of the last observed one had, or -1 */
+    for (int y = 0; y < STI_OBSERVED; y++, out += STI_OBSERVED) {
+        const int first = y * lines, from = first / STI_OBSERVED;
+        const uint16_t *sums[STI_AREA_LINES];
+        int16_t part[STI_AREA_LINES] = {0};
+        const int one = sums_of(&a, from);
+        bool alike = true;
+        for (int k = 0; k < STI_AREA_LINES; k++) {
+            part[k] = (int16_t)overlap(first, lines, from + k);
+            const int at = part[k] > 0 ? sums_of(&a, from + k) : one;
+            alike &= at == one;
+            sums[k] = a.sums[at];
         }
-        for (int x = 0; x < STI_OBSERVED; x++)
-            out[y * STI_OBSERVED + x] = (uint8_t)((total[x] + whole / 2) * share >> 40);
+        if (alike && one == only)
+            memcpy(out, out - STI_OBSERVED, STI_OBSERVED);
+        else
+            a.kernels->mean(sums, part, lines * STI_AREA_TAKEN, out);
+        only = alike ? one : -1;
     }
 }

@@ -15,6 +15,7 @@
 
 #include "atari/game.h"
 #include "atari/palette.h"
+#include "base/cpu.h"
 #include "base/file.h"
 #include "base/memory.h"
 #include "env/area_mean.h"
@@ -47,12 +48,11 @@ static double area_mean(const uint8_t *now, const uint8_t *before, int lines,
     return sum / ((x1 - x0) * (y1 - y0));
 }
 
-static void test_shrink(void **state)
+static void check_shrink(void)
 {
     static uint8_t now[250 * 160], before[250 * 160];
     static const int heights[3] = {210, 250, 214};
     uint8_t grey[256], out[84 * 84];
-    (void)state;
     srand(5);
     for (int i = 0; i < 256; i++)
         grey[i] = sti_palette_grey(false, (uint8_t)i);
@@ -72,6 +72,54 @@ static void test_shrink(void **state)
                 assert_true(fabs(out[y * 84 + x] - mean) <= 0.5 + 1e-9);
             }
         }
+}
+
+/* By every instruction set; each is within half a level of the mean, so that they
+ * differ nowhere but where it is just between two. */
+static void test_shrink(void **state)
+{
+    const sti_isa best = sti_isa_now();
+    (void)state;
+    for (sti_isa isa = STI_ISA_REF; isa < STI_ISA_COUNT; isa++)
+        if (sti_isa_force(isa))
+            check_shrink();
+    (void)sti_isa_force(best);
+}
+
+static void fill_lines(uint8_t *picture, int lines, int kinds)
+{
+    for (int y = 0; y < lines; y++)
+        for (int x = 0; x < 160; x++)
+            picture[y * 160 + x] = y > 0 && rand() % 3 ? picture[(y - 1) * 160 + x]
+                                                       : (uint8_t)(rand() % kinds);
+    for (int y = 1; y < lines; y++)
+        if (rand() % 2)
+            memcpy(picture + y * 160, picture + (y - 1) * 160, 160);
+}
+
+/* The same bytes by every instruction set, of levels from 0 to 255. */
+static void test_shrink_bytes(void **state)
+{
+    static uint8_t now[252 * 160], before[252 * 160];
+    uint8_t grey[256], out[84 * 84], want[84 * 84];
+    const sti_isa best = sti_isa_now();
+    (void)state;
+    srand(6);
+    for (int i = 0; i < 256; i++)
+        grey[i] = (uint8_t)(i < 2 ? 255 * i : rand());
+    for (int trial = 0; trial < 24; trial++) {
+        const int lines = trial % 3 == 0 ? 210 : 84 + rand() % 169;
+        fill_lines(now, lines, trial % 4 ? 256 : 2);
+        fill_lines(before, lines, trial % 4 ? 256 : 2);
+        assert_true(sti_isa_force(STI_ISA_REF));
+        sti_area_mean(now, trial % 2 ? before : NULL, lines, grey, want);
+        for (sti_isa isa = STI_ISA_AVX2; isa < STI_ISA_COUNT; isa++)
+            if (sti_isa_force(isa)) {
+                sti_area_mean(now, trial % 2 ? before : NULL, lines, grey, out);
+                assert_memory_equal(out, want, sizeof out);
+            }
+    }
+    (void)sti_isa_force(best);
 }
 
 static stint_env *open_env(const stint_env_desc *desc)
@@ -420,11 +468,11 @@ static void test_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_shrink),           cmocka_unit_test(test_threads),
-        cmocka_unit_test(test_by_hand),          cmocka_unit_test(test_episodes),
-        cmocka_unit_test(test_snapshot),         cmocka_unit_test(test_chain),
-        cmocka_unit_test(test_send_and_receive), cmocka_unit_test(test_actions),
-        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_shrink),   cmocka_unit_test(test_shrink_bytes),
+        cmocka_unit_test(test_threads),  cmocka_unit_test(test_by_hand),
+        cmocka_unit_test(test_episodes), cmocka_unit_test(test_snapshot),
+        cmocka_unit_test(test_chain),    cmocka_unit_test(test_send_and_receive),
+        cmocka_unit_test(test_actions),  cmocka_unit_test(test_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
