@@ -5,7 +5,7 @@ cd "$work" || exit 1
 export XDG_CACHE_HOME=$work/cache
 python=/usr/bin/python3 # Debian's, which has python3-numpy
 $python "$STINT_SOURCE/tests/cli/solve_data.py" make || { fail "no NumPy"; finish; }
-hash() { $python -c 'import json,sys; print(json.load(sys.stdin)["x_sha256"])' <out; }
+hash() { grep -o '"x_sha256": *"[^"]*' out; }
 turn=0
 every() { [ "${STINT_EVERY_FORM:-}" ]; }
 
@@ -95,7 +95,7 @@ for way in "spd --precond gs" "spd" "spd --rhs b11.npy" "spd --method gmres --pr
     done
 done
 # rows renumbered: x, b and the residual of one process
-same() { $python -c 'import json,sys; j=json.load(sys.stdin); print([j.get(k) for k in ("x_sha256","iterations","residual","backward_error","error")])' <out; }
+same() { grep -oE '"(x_sha256|iterations|residual|backward_error|error)": *[^,}]*' out; }
 run 0 data matrix geometric:700 --out road.mtx
 for way in "road" "road --precond gs" "general --rhs b11.npy" "general --method bicgstab"; do
     case $way in *bicgstab) every || continue ;; esac
