@@ -15,7 +15,7 @@
 #define LINKS_S 0.2 /* to measure links with, at most */
 
 enum { LINKS_MOST = 1 << 18 }; /* bytes of a message that is measured */
-enum { RING = 4 }; /* levels that a task at work may still be waited for */
+enum { RING = 4 };             /* levels that a task at work may still be waited for */
 
 typedef struct simulation {
     const sti_rank_trsv *p;
