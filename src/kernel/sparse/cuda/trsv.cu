@@ -342,5 +342,5 @@ const char *begin()
 
 extern "C" __attribute__((visibility("default")))
 const sti_trsv_cuda_plugin stint_trsv_device = {
-    STI_TRSV_CUDA_PLUGIN, sti_trsv_cuda_devices, begin, sti_trsv_cuda_create,
-    sti_trsv_cuda_destroy, sti_trsv_cuda_solve};
+    STI_TRSV_CUDA_PLUGIN, sti_trsv_cuda_devices, begin,
+    sti_trsv_cuda_create, sti_trsv_cuda_destroy, sti_trsv_cuda_solve};
