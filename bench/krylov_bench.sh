@@ -4,9 +4,13 @@
 #
 #     bench/krylov_bench.sh [FOLDER]              matrices go there (/tmp/krylov_bench)
 #     ROUNDS=3 SIZE=60 MATRICES="a.mtx b.mtx" bench/krylov_bench.sh
+#     PYTHON=venv/bin/python MATS=FOLDER bench/krylov_bench.sh
 #
 # SIZE: the side of poisson3d (60; 100 is the standard of docs/solve.md and takes some 4
 # minutes). Needs libpetsc-real-dev and mpirun. MATRICES: symmetric, positive definite ones.
+# PYTHON: of a virtual environment with ilupp and scipy: iterations beside those with ilupp's
+# factors (bench/krylov_ilupp.py) of all matrices and of the .mat files of MATS, as those of
+# PyAMG's wheel.
 set -u
 here=$(cd "$(dirname "$0")/.." && pwd)
 stint=${STINT:-$here/build/release/stint}
@@ -61,3 +65,13 @@ for file in $set_of ${MATRICES:-}; do
         END { printf "%-22s %6d %6d | %9.4f %9.4f %6.2f | %9.4f %9.4f %6.2f | %9.4f\n", name, i, p,
               column(1), column(2), middle(r1, NR), column(3), column(4), middle(r2, NR), column(5) }'
 done
+
+if [ "${PYTHON:-}" ]; then
+    real=
+    if [ "${MATS:-}" ]; then
+        mkdir -p real
+        real=$("$PYTHON" "$here/bench/mat_matrices.py" "$MATS" real) || exit 1
+    fi
+    # shellcheck disable=SC2086
+    "$PYTHON" "$here/bench/krylov_ilupp.py" "$stint" $set_of ${MATRICES:-} $real
+fi

@@ -6,10 +6,12 @@
 #
 #     bench/sptrsv_bench.sh [FOLDER]             matrices go there (/tmp/sptrsv_bench)
 #     ROUNDS=3 SIZE=small MKL=venv MATRICES="a.mtx b.mtx" bench/sptrsv_bench.sh
+#     PYTHON=venv/bin/python MATS=FOLDER bench/sptrsv_bench.sh
 #
 # SIZE=small (the standard) takes about 5 minutes, SIZE=full some 25. Needs libsuitesparse-dev.
 # MKL: a virtual environment with the packages mkl and mkl-devel; without it MKL is left
-# out. MATRICES: more files, taken by their lower triangles.
+# out. MATRICES: more files, taken by their lower triangles; PYTHON (with scipy) and MATS: a
+# folder of .mat files, as those of PyAMG's wheel. SIZE=none: those alone.
 set -u
 here=$(cd "$(dirname "$0")/.." && pwd)
 stint=${STINT:-$here/build/release/stint}
@@ -32,6 +34,8 @@ if [ "$size" = full ]; then
         random:500000 chain:1000000 band:100000 band:500000 arrow:500000"
     factors="poisson2d:300 poisson2d:500 poisson3d:20 poisson3d:30 weighted2d:300 weighted3d:20
         geometric:20000 geometric:50000 rmat:9 rmat:10 arrow:100000 poisson2d:100"
+elif [ "$size" = none ]; then
+    made='' factors=''
 else
     made="poisson2d:100 poisson2d:300 poisson3d:20 poisson3d:40 poisson3d:60 weighted2d:200
         weighted3d:30 rmat:12 rmat:14 rmat:16 geometric:20000 geometric:100000 random:20000
@@ -52,9 +56,15 @@ for kind in $factors; do
     set_of="$set_of $factor"
 done
 
+real=
+if [ "${PYTHON:-}" ] && [ "${MATS:-}" ]; then
+    mkdir -p real
+    real=$("$PYTHON" "$here/bench/mat_matrices.py" "$MATS" real) || exit 1
+fi
+
 rm -f rows
 # shellcheck disable=SC2086
-for file in $set_of ${MATRICES:-}; do
+for file in $set_of ${MATRICES:-} $real; do
     for _ in $(seq "$rounds"); do
         "$stint" bench sptrsv "$file" --json -j 1 >one || exit 1
         ./peers "$file" 11 >peers.json || exit 1

@@ -77,17 +77,43 @@ static void fall_back(sti_trsv_choice *c)
     plan->info.strategy = STI_TRSV_NATURAL;
 }
 
+/* Several threads must be so much faster than one. */
+#define WORTH 0.95
+
+/* Does one thread lose that solves by the very plan of several? Stretches are about as
+ * good for one, so there is no need to make what one would have. */
+static bool one_loses(sti_trsv_choice *c)
+{
+    sti_trsv *plan = c->plan;
+    const int threads = plan->info.threads;
+    if (c->ordered.parts < 2)
+        return false;
+    plan->info.threads = 1;
+    const double alone = sti_trsv_time(plan, c->trial, c->level_s);
+    plan->info.threads = threads;
+    return c->best_s < WORTH * alone;
+}
+
 /* Threads that lose to what one of them is told to take hinder each other, or have no
- * CPU of their own: the order of one thread in their place, if it is better. */
+ * CPU of their own, or one was told too little: the order of one thread in their place,
+ * if that is better. */
 static stint_status try_one_thread(sti_trsv_choice *c)
 {
     sti_trsv *plan = c->plan;
     const double before = c->best_s;
-    if (plan->info.threads == 1 || c->level_s > c->pass_s || before < c->level_s)
+    const bool pooled = plan->info.strategy == STI_TRSV_POOL;
+    if (plan->info.threads == 1 || c->level_s > c->pass_s || before < c->level_s ||
+        one_loses(c))
         return STINT_OK;
-    const stint_status st = sti_trsv_choose_level(c);
+    stint_status st = sti_trsv_choose_level(c);
     plan->info.threads = 1;
-    c->best_s = st == STINT_OK ? sti_trsv_time(plan, c->trial, c->level_s) : before;
+    if (st == STINT_OK)
+        c->best_s = sti_trsv_time(plan, c->trial, c->level_s);
+    if (st != STINT_OK || !pooled || before > WORTH * c->best_s)
+        return st;
+    st = sti_trsv_choose_pool(c);
+    plan->info.threads = plan->d.threads;
+    c->best_s = before;
     return st;
 }
 

@@ -17,8 +17,12 @@
 enum { LEVEL_PASSES = 12, POOL_PASSES = 10, SUPERSTEP_PASSES = 40, PANEL_PASSES = 10 };
 enum { FEW_SOLVES = PANEL_PASSES };
 
+enum { NEAR_BYTES = 1 << 19 };
+
 /* One thread's seconds that are too short to be shared. */
 #define SHARED_LEAST_S 1e-4
+/* What stretches are to be worth then, beside the order of levels. */
+#define NEARNESS 0.7
 /* What several threads must be predicted to take of one's, where they are not tried. */
 #define SHARED_MOST 0.85
 
@@ -156,6 +160,13 @@ static double ideal_s(const sti_trsv_choice *c)
            (double)c->plan->order.levels * c->costs->handoff_s;
 }
 
+/* Is x more than a core's own cache holds? Rows of a level lie all over it, those of a
+ * stretch near each other. */
+static bool lies_far(const sti_trsv *plan)
+{
+    return (size_t)plan->natural.n * sti_trsv_real_bytes(&plan->d) > NEAR_BYTES;
+}
+
 /* Tasks of the pool: stretches, or parts 0 for those of the order of levels; and what a
  * solve would take by them, nearly. */
 static stint_status look_at_pool(sti_trsv_choice *c, sti_trsv_cutting *cut_out,
@@ -171,7 +182,7 @@ static stint_status look_at_pool(sti_trsv_choice *c, sti_trsv_cutting *cut_out,
     if (plan->d.tasks == 0)
         st = sti_trsv_choose_stretches(&plan->natural, plan->order.level, NULL,
                                        &workers, c->level_s, cut_out, seconds_out);
-    if (*seconds_out >= by_levels) {
+    if (*seconds_out * (lies_far(plan) ? NEARNESS : 1) >= by_levels) {
         *seconds_out = by_levels;
         cut_out->parts = 0;
     }
@@ -191,7 +202,7 @@ static stint_status make_pool_by(sti_trsv_choice *c, const sti_trsv_cutting *cut
     return st;
 }
 
-static stint_status make_pool(sti_trsv_choice *c)
+stint_status sti_trsv_choose_pool(sti_trsv_choice *c)
 {
     sti_trsv_cutting cut;
     double seconds;
@@ -321,7 +332,7 @@ static stint_status try_superstep(sti_trsv_choice *c)
     stint_status st = make_superstep(c);
     if (st != STINT_OK || c->best_s < 0.85 * before)
         return st;
-    return other == STI_TRSV_POOL ? make_pool(c) : sti_trsv_choose_level(c);
+    return other == STI_TRSV_POOL ? sti_trsv_choose_pool(c) : sti_trsv_choose_level(c);
 }
 
 static stint_status choose(sti_trsv_choice *c)
@@ -374,7 +385,7 @@ static stint_status make_asked(sti_trsv_choice *c)
     if (st != STINT_OK)
         return st;
     return asked == STI_TRSV_LEVEL  ? sti_trsv_choose_level(c)
-           : asked == STI_TRSV_POOL ? make_pool(c)
+           : asked == STI_TRSV_POOL ? sti_trsv_choose_pool(c)
                                     : make_superstep(c);
 }
 

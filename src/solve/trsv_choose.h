@@ -29,6 +29,8 @@ double sti_trsv_time_natural(const sti_trsv *plan, void *x, double expected_s);
 stint_status sti_trsv_choose(sti_trsv_choice *choice);
 /* The level strategy in the place of another one, where by_level is there. */
 stint_status sti_trsv_choose_level(sti_trsv_choice *choice);
+/* Likewise the pool. */
+stint_status sti_trsv_choose_pool(sti_trsv_choice *choice);
 void sti_trsv_choice_fini(sti_trsv_choice *choice);
 
 #endif

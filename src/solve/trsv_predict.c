@@ -139,12 +139,19 @@ static double entries_of(const sti_sparse_natural *t)
     return entries;
 }
 
-/* Matrix, starts, places, right-hand side and answer pass by once. */
+/* Matrix, starts, places, right-hand side and answer pass by once, what is written also
+ * on its way in; by a copy's order x is written twice. */
+static double passing_s(const sti_trsv_costs *c, double entries, double rows,
+                        double real, bool copied)
+{
+    const double bytes = entries * (4 + real) + rows * (8 + (copied ? 7 : 4) * real);
+    return bytes / (bytes > c->far_bytes ? c->far_bytes_per_s : c->near_bytes_per_s);
+}
+
 static double reading_s(const sti_trsv_costs *c, double entries, double rows,
                         double real)
 {
-    const double bytes = entries * (4 + real) + rows * (8 + 4 * real);
-    return bytes / (bytes > c->far_bytes ? c->far_bytes_per_s : c->near_bytes_per_s);
+    return passing_s(c, entries, rows, real, false);
 }
 
 static stint_status flow_init(flow *f)
@@ -221,7 +228,8 @@ double sti_trsv_predict_serial(const sti_trsv_costs *costs, const sti_trsv_desc 
     f->miss_s =
         n * real > costs->far_bytes / 2 ? costs->scatter_s : costs->scatter_s / 2;
     if (flow_init(f) == STINT_OK)
-        seconds = fmax(flow_rows(f), reading_s(costs, entries_of(t), n, real));
+        seconds =
+            fmax(flow_rows(f), passing_s(costs, entries_of(t), n, real, order != NULL));
     sti_free(f->ready);
     sti_free(f->position);
     sti_free(f->places.held);

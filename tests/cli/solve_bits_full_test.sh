@@ -20,7 +20,7 @@ for matrix in spd general spd_general; do
                 run 0 solve $matrix.mtx --method $method --precond $precond --rhs $rhs \
                     --out x.npy --tol 1e-11 --json
                 json 'j["converged"] and j["residual"] <= 1e-11 and 0 < j["iterations"] < 60'
-                $python "$data" check $matrix x.npy 1e-9 ||
+                echo "$matrix x.npy 1e-9" | $python "$data" check /dev/stdin ||
                     fail "$matrix $method $precond $rhs"
             done
         done

@@ -1,5 +1,6 @@
 """Matrices of solve_cmd_test.sh, and answers by NumPy.
-usage: solve_data.py make | check MATRIX X.npy TOLERANCE [lower|upper] [transpose] [unit]
+usage: solve_data.py make | check FILE
+lines of FILE: MATRIX X.npy TOLERANCE [lower|upper] [transpose] [unit]
 """
 import sys
 
@@ -84,4 +85,6 @@ if __name__ == "__main__":
     if sys.argv[1] == "make":
         make()
     else:
-        check(sys.argv[2], sys.argv[3], float(sys.argv[4]), sys.argv[5:])
+        for line in open(sys.argv[2]):
+            matrix, answer, tolerance, *words = line.split()
+            check(matrix, answer, float(tolerance), words)

@@ -13,7 +13,7 @@ make_device() { # VERSION FILE
 make_device STI_TRSV_CUDA_PLUGIN device.so
 make_device 999 other.so
 export STINT_CUDA_PLUGIN=$work/device.so
-told() { $python -c 'import json,sys; j=json.load(sys.stdin); print(j["x_sha256"], j["backward_error"], j["levels"])' <out; }
+told() { grep -oE '"(x_sha256|backward_error|levels)": *[^,}]*' out; }
 
 run 0 data matrix weighted2d:30 --out p.mtx
 for form in "--triangle lower" "--triangle upper" "--triangle lower --transpose" \
@@ -21,12 +21,12 @@ for form in "--triangle lower" "--triangle upper" "--triangle lower --transpose"
     for rhs in "p.mtx" "general.mtx --rhs b11.npy"; do
         run 0 solve $rhs $form --strategy level --json
         wanted=$(told)
-        json 'j["device"] == "cpu"'
+        grep -q '"device": *"cpu"' out || fail "$rhs $form: not on the CPU"
         run 0 solve $rhs $form --device cuda --json --solves 3
         [ "$(told)" = "$wanted" ] || fail "$rhs $form: another answer"
-        json 'j["device"] == "cuda" and j["strategy"] is None and j["tasks"] is None'
-        json 'j["peak_rss_bytes"] <= j["planned_peak_bytes"]'
     done
+    json 'j["device"] == "cuda" and j["strategy"] is None and j["tasks"] is None'
+    json 'j["peak_rss_bytes"] <= j["planned_peak_bytes"]'
 done
 run 0 solve p.mtx --triangle lower --device cuda --report page.html --out x.npy
 says out "on a CUDA device"

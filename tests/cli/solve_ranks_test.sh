@@ -5,7 +5,7 @@ cd "$work" || exit 1
 export XDG_CACHE_HOME=$work/cache
 python=/usr/bin/python3 # Debian's, which has python3-numpy
 $python "$STINT_SOURCE/tests/cli/solve_data.py" make || { fail "no NumPy"; finish; }
-hash() { $python -c 'import json,sys; print(json.load(sys.stdin)["x_sha256"])' <out; }
+hash() { grep -o '"x_sha256": *"[^"]*' out; }
 turn=0
 every() { [ "${STINT_EVERY_FORM:-}" ]; }
 
@@ -78,7 +78,9 @@ for way in "spd" "spd --rhs b11.npy" "spd --precond gs" "spd --precond none" "ge
         [ "$(hash)" = "$wanted" ] || fail "$way on 2 ranks: another answer"
     fi
     case $way in *jacobi | *none) every || continue ;; esac
-    ranks 0 3 $matrix.mtx "$@" --json -j 2
+    threads=1
+    every || [ "$way" = spd ] && threads=2
+    ranks 0 3 $matrix.mtx "$@" --json -j $threads
     [ "$(hash)" = "$wanted" ] || fail "$way on 3 ranks: another answer"
 done
 # factors, their rows and their transposes also by messages
@@ -95,7 +97,7 @@ for way in "spd --precond gs" "spd" "spd --rhs b11.npy" "spd --method gmres --pr
     done
 done
 # rows renumbered: x, b and the residual of one process
-same() { $python -c 'import json,sys; j=json.load(sys.stdin); print([j.get(k) for k in ("x_sha256","iterations","residual","backward_error","error")])' <out; }
+same() { grep -oE '"(x_sha256|iterations|residual|backward_error|error)": *[^,}]*' out; }
 run 0 data matrix geometric:700 --out road.mtx
 for way in "road" "road --precond gs" "general --rhs b11.npy" "general --method bicgstab"; do
     case $way in *bicgstab) every || continue ;; esac
@@ -167,7 +169,7 @@ for how in "" --net-sockets; do
     "$STINT" solve p.mtx --triangle lower --solves 1000000 -j 1 --net-root "$name" \
         --net-ranks 3 --net-rank 0 $how >out 2>err </dev/null &
     job0=$!
-    sleep 1
+    sleep 0.5
     kill -9 "$job2"
     wait "$job0"
     [ $? -eq 6 ] || fail "rank 0 does not end with 6"
