@@ -2,7 +2,7 @@
 """Equations with known solutions: the recipes and two that no recipe has, the error of each, and a step's
 time beside PyTorch's (the same network, points and loss by nested autograd), in turns.
 
-    bench/field_equations.py STINT [--steps 6000] [--torch-steps 30] [--only poisson,helmholtz,wave,beam,burgers]
+    bench/field_equations.py STINT [--steps 6000] [--torch-steps 30] [--by reverse|jets|auto] [--only poisson,helmholtz,wave,beam,burgers]
 
 beam: u_xxxx = f, fourth order in one coordinate. burgers: u_t + u u_x = 0.05 u_xx with the solution that
 travels. Wanted: relative L2 error 1e-3, 1e-2, 1e-2 for the three recipes. Wants torch."""
@@ -20,6 +20,7 @@ parser = argparse.ArgumentParser()
 parser.add_argument("stint")
 parser.add_argument("--steps", type=int, default=6000)
 parser.add_argument("--torch-steps", type=int, default=30)
+parser.add_argument("--by", default="reverse")
 parser.add_argument("--only", default="poisson,helmholtz,wave,beam,burgers")
 args = parser.parse_args()
 stint = os.path.abspath(args.stint)
@@ -89,7 +90,7 @@ for name in args.only.split(","):
         path = f"{work}/{name}.ini"
         open(path, "w").write(COMMON + OWN[name])
     start = time.perf_counter()
-    done = subprocess.run([stint, "train", path, "--out", f"{work}/{name}", "--set", f"train.steps={args.steps}",
+    done = subprocess.run([stint, "train", path, "--out", f"{work}/{name}", "--set", f"train.steps={args.steps}", "--set", f"field.by={args.by}",
                            "--json", "-q"], capture_output=True, text=True)
     seconds = time.perf_counter() - start
     if done.returncode:

@@ -267,6 +267,29 @@ STINT_API stint_status stint_field_import(const char *path,
                                           const stint_field_import_desc *desc,
                                           const char *model_path);
 
+/** What a pasting without seams is made of: three pictures of one size, taken as grey.
+ */
+typedef struct stint_field_paste_desc {
+    /* What is pasted into, what is pasted, and where: bright pixels of the mask. */
+    const char *under, *over, *mask;
+    /* Pixels a side that all three are resampled to; 0: their own. */
+    int64_t size;
+    /* Points a pixel in each direction, 1 to 8; 0: 1. */
+    int64_t fine;
+} stint_field_paste_desc;
+
+/** Write the folder that recipes/field-paste.ini is trained on: points.npy [n, 2], the
+ * centres of a grid on [-1, 1], and values.npy [n, 4] with the value of `under` (V),
+ * the derivatives of `over` along x and y (G, H), and 1 where the mask is set, else 0
+ * (M). Derivatives are those of polynomials through seven pixels.
+ *
+ * The folder is made if it is not there; files of these names are replaced. points_out:
+ * n. STINT_E_INPUT: no pictures, sizes that differ, a mask that is set everywhere or
+ * nowhere; STINT_E_USAGE: fine beyond its bounds; STINT_E_IO, STINT_E_MEMORY. Threads
+ * may call it at once for different folders. */
+STINT_API stint_status stint_field_paste(const stint_field_paste_desc *desc,
+                                         const char *folder, int64_t *points_out);
+
 #ifdef __cplusplus
 }
 #endif

@@ -55,6 +55,7 @@
     X(field_eval) \
     X(field_draw) \
     X(field_edit) \
+    X(field_paste) \
     X(seal_compile) \
     X(seal_import) \
     X(seal_network) \

@@ -1,5 +1,9 @@
-/* Meshes by libassimp, which is loaded when the first is read. Points are taken at even
- * steps of the area, at random places of their triangles. */
+/* Meshes by libassimp. Points are taken at even steps of the area, at random places of
+ * their triangles.
+ *
+ * The library asserts what a damaged file can break, and so ends the process that it is
+ * in. It reads in a process of its own, therefore, which hands triangles over by a
+ * pipe; what it takes of memory is gone with it. */
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -26,14 +30,26 @@ bool sti_field_is_mesh(const char *path)
 #include <assimp/cimport.h>
 #include <assimp/postprocess.h>
 #include <assimp/scene.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
-enum { MESH_POINTS = 32768 };
+enum { MESH_POINTS = 32768, READER_SECONDS = 300 };
 
 typedef struct mesh_calls {
     const struct aiScene *(*import)(const char *, unsigned);
     void (*release)(const struct aiScene *);
     const char *(*text)(void);
 } mesh_calls;
+
+/* What the reader says first: triangles follow, or `words` letters of what went wrong.
+ */
+typedef struct reader_head {
+    int32_t status, words;
+    int64_t count;
+} reader_head;
 
 /* Triangles of all parts, [count, 3 corners, 3]. */
 typedef struct triangles {
@@ -87,7 +103,7 @@ static bool read_corners(const struct aiMesh *mesh, const struct aiFace *face,
 static void take_triangles(const struct aiScene *scene, triangles *t)
 {
     int64_t count = 0;
-    double normal[3], sum = 0;
+    double normal[3];
     for (unsigned m = 0; m < scene->mNumMeshes; m++)
         for (unsigned i = 0; i < scene->mMeshes[m]->mNumFaces; i++) {
             const struct aiFace *face = &scene->mMeshes[m]->mFaces[i];
@@ -98,7 +114,6 @@ static void take_triangles(const struct aiScene *scene, triangles *t)
                 if (!read_corners(scene->mMeshes[m], face, corner) ||
                     !(cross_product(corner, normal) > 0))
                     continue;
-                t->area[count] = sum += cross_product(corner, normal);
             }
             count++;
         }
@@ -160,43 +175,137 @@ static stint_status draw_points(const triangles *t, sti_field_points *f)
     return STINT_OK;
 }
 
+/* ---- the reader, in a process of its own ---- */
+
 static stint_status take_scene(const struct aiScene *scene, const char *path,
-                               sti_field_points *f)
+                               triangles *t)
+{
+    take_triangles(scene, t);
+    t->corner = sti_alloc_array(9 * t->count, sizeof *t->corner, "field.mesh");
+    if (!t->corner)
+        return STINT_E_MEMORY;
+    take_triangles(scene, t);
+    return t->count > 0 ? STINT_OK
+                        : sti_fail(STINT_E_INPUT, "%s: a mesh without triangles", path);
+}
+
+static stint_status import_mesh(const char *path, triangles *t)
+{
+    mesh_calls calls;
+    const stint_status st = load_meshes(&calls);
+    if (st != STINT_OK)
+        return st;
+    const struct aiScene *scene =
+        calls.import(path, aiProcess_Triangulate | aiProcess_PreTransformVertices);
+    return scene ? take_scene(scene, path, t)
+                 : sti_fail(STINT_E_INPUT, "%s: no mesh that libassimp reads: %s", path,
+                            calls.text());
+}
+
+_Noreturn static void run_reader(const char *path, int out)
 {
     triangles t = {.corner = NULL};
-    stint_status st = STINT_OK;
-    take_triangles(scene, &t);
-    const int64_t faces = t.count;
-    t.corner = sti_alloc_array(9 * faces, sizeof *t.corner, "field.mesh");
-    t.area = sti_alloc_array(faces, sizeof *t.area, "field.mesh");
-    if (!t.corner || !t.area)
-        st = STINT_E_MEMORY;
-    else
-        take_triangles(scene, &t);
-    if (st == STINT_OK && t.count == 0)
-        st = sti_fail(STINT_E_INPUT, "%s: a mesh without triangles", path);
-    if (st == STINT_OK) {
-        place_corners(&t);
-        st = draw_points(&t, f);
+    const int quiet = open("/dev/null", O_WRONLY);
+    if (quiet >= 0)
+        (void)dup2(quiet, STDERR_FILENO); /* where it says what it asserts */
+    alarm(READER_SECONDS);
+    const stint_status st = import_mesh(path, &t);
+    const char *words = st == STINT_OK ? "" : stint_last_error();
+    const reader_head head = {(int32_t)st, (int32_t)strlen(words),
+                              st == STINT_OK ? t.count : 0};
+    stint_status sent = sti_write_all(out, path, &head, sizeof head);
+    if (sent == STINT_OK)
+        sent = sti_write_all(out, path, words, (size_t)head.words);
+    if (sent == STINT_OK)
+        sent = sti_write_all(out, path, t.corner,
+                             (size_t)(9 * head.count) * sizeof *t.corner);
+    _exit(sent == STINT_OK ? 0 : 1);
+}
+
+/* false: it ended before. */
+static bool read_whole(int fd, void *to, size_t bytes)
+{
+    for (size_t done = 0; done < bytes;) {
+        const ssize_t n = read(fd, (char *)to + done, bytes - done);
+        if (n > 0)
+            done += (size_t)n;
+        else if (n == 0 || errno != EINTR)
+            return false;
     }
-    sti_free(t.corner);
-    sti_free(t.area);
+    return true;
+}
+
+static stint_status fail_as_reader(int fd, const reader_head *head)
+{
+    char words[1024];
+    const size_t n =
+        (size_t)head->words < sizeof words ? (size_t)head->words : sizeof words - 1;
+    words[read_whole(fd, words, n) ? n : 0] = '\0';
+    return sti_fail((stint_status)head->status, "%s", words);
+}
+
+/* *whole: all that the reader said came through. */
+static stint_status take_answer(int fd, triangles *t, bool *whole)
+{
+    reader_head head;
+    *whole = read_whole(fd, &head, sizeof head);
+    if (!*whole)
+        return STINT_OK;
+    if (head.status != STINT_OK)
+        return fail_as_reader(fd, &head);
+    t->count = head.count;
+    t->corner = sti_alloc_array(9 * t->count, sizeof *t->corner, "field.mesh");
+    if (!t->corner)
+        return STINT_E_MEMORY;
+    *whole = read_whole(fd, t->corner, (size_t)(9 * t->count) * sizeof *t->corner);
+    return STINT_OK;
+}
+
+static stint_status read_apart(const char *path, triangles *t)
+{
+    int ends[2], how = 0;
+    bool whole = false;
+    if (pipe(ends) != 0)
+        return sti_fail(STINT_E_IO, "%s: no pipe to a reader: %s", path,
+                        strerror(errno));
+    (void)fcntl(ends[0], F_SETFD, FD_CLOEXEC);
+    (void)fcntl(ends[1], F_SETFD, FD_CLOEXEC);
+    const pid_t child = fork();
+    if (child == 0)
+        run_reader(path, ends[1]);
+    close(ends[1]);
+    stint_status st = child < 0
+                          ? sti_fail(STINT_E_MEMORY, "%s: no process to read it", path)
+                          : take_answer(ends[0], t, &whole);
+    close(ends[0]);
+    while (child > 0 && waitpid(child, &how, 0) < 0 && errno == EINTR)
+        continue;
+    if (st == STINT_OK && !whole)
+        st = sti_fail(STINT_E_INPUT, "%s: libassimp %s on it (signal %d)", path,
+                      WIFSIGNALED(how) && WTERMSIG(how) == SIGALRM ? "took too long"
+                                                                   : "broke down",
+                      WIFSIGNALED(how) ? WTERMSIG(how) : 0);
     return st;
 }
 
 stint_status sti_field_open_mesh(const sti_field_want *want, sti_field_points *f)
 {
-    mesh_calls calls;
-    stint_status st = load_meshes(&calls);
-    if (st != STINT_OK)
-        return st;
-    const struct aiScene *scene = calls.import(
-        want->path, aiProcess_Triangulate | aiProcess_PreTransformVertices);
-    if (!scene)
-        return sti_fail(STINT_E_INPUT, "%s: no mesh that libassimp reads: %s",
-                        want->path, calls.text());
-    st = take_scene(scene, want->path, f);
-    calls.release(scene);
+    triangles t = {.corner = NULL};
+    double normal[3], sum = 0;
+    stint_status st = sti_path_check_file(want->path);
+    if (st == STINT_OK)
+        st = read_apart(want->path, &t);
+    if (st == STINT_OK) {
+        place_corners(&t);
+        t.area = sti_alloc_array(t.count, sizeof *t.area, "field.mesh");
+        st = t.area ? STINT_OK : STINT_E_MEMORY;
+    }
+    for (int64_t i = 0; st == STINT_OK && i < t.count; i++)
+        t.area[i] = sum += cross_product(t.corner + 9 * i, normal);
+    if (st == STINT_OK)
+        st = draw_points(&t, f);
+    sti_free(t.corner);
+    sti_free(t.area);
     return st;
 }
 #else

@@ -32,6 +32,41 @@ def write_disc():
     open("grey.bmp", "wb").write(head + info + bytes([9]) * len(body))
 
 
+def bmp(name, values):
+    """Values 0 to 255 as a grey BMP."""
+    pixels = np.uint8(np.rint(values)).reshape(SIDE, SIDE)[::-1]
+    body = np.repeat(pixels[:, :, None], 3, 2).tobytes()
+    head = b"BM" + (54 + len(body)).to_bytes(4, "little") + bytes(4) + (54).to_bytes(4, "little")
+    open(name, "wb").write(head + (40).to_bytes(4, "little") + SIDE.to_bytes(4, "little") * 2 + b"\1\0\x18\0"
+                           + bytes(24) + body)
+
+
+def waves(x, y):
+    return 0.9 * np.sin(3 * x) * np.cos(2 * y)
+
+
+def write_pasting():
+    bmp("over.bmp", (waves(X, Y) + 1) * 127.5)
+    bmp("under.bmp", (X + 1) * 127.5)
+    bmp("where.bmp", np.where(np.hypot(X, Y) < 0.5, 255, 0))
+    bmp("dark.bmp", 0 * X)
+
+
+def check_pasting(fine):
+    """Columns V, G, H, M beside the functions that the pictures were made of, which bytes have within 1 / 255."""
+    p, v = np.load("pasted/points.npy").astype(float), np.load("pasted/values.npy").astype(float)
+    side = SIDE * fine
+    at = (np.arange(side) + 0.5) / side * 2 - 1
+    x, y = p.T
+    assert len(p) == side * side and np.allclose(x.reshape(side, side)[0], at) and np.allclose(y.reshape(side, side).T[0], at)
+    inner = (np.abs(x) < 0.85) & (np.abs(y) < 0.85)  # seven pixels reach beyond the edge elsewhere
+    rms = lambda a: np.sqrt((a[inner] ** 2).mean())
+    assert np.abs(v[:, 0] - x)[inner].max() < 0.012
+    assert rms(v[:, 1] - 2.7 * np.cos(3 * x) * np.cos(2 * y)) < 0.15
+    assert rms(v[:, 2] + 1.8 * np.sin(3 * x) * np.sin(2 * y)) < 0.15
+    assert abs(v[:, 3].mean() - np.pi / 16) < 0.005 and set(np.unique(v[:, 3])) == {0, 1}
+
+
 def write_ball(rings=16, sectors=24):
     """A sphere of radius 2 about (3, 1, 0): placed and scaled it has radius 0.9 about 0."""
     corner, face = [], []
@@ -55,6 +90,9 @@ if sys.argv[1] == "make":
     write_ball()
     np.save("ball.npy", np.random.default_rng(1).uniform(-1, 1, (2000, 3)).astype("f4"))
     np.save("times.npy", t[:, None].astype("f4"))
+    write_pasting()
+elif sys.argv[1] == "pasting":
+    check_pasting(int(sys.argv[2]))
 elif sys.argv[1] == "sound":
     got, want = np.load("s.npy"), np.stack([left, right], 1)
     got = got[:, 0] if sys.argv[2] == "mean" else got

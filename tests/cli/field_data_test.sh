@@ -69,4 +69,26 @@ else
     says err "libassimp"
 fi
 [ ! -e no ] || fail "a refused run left a folder"
+# ---- pastings ----
+
+paste() { run "$1" field paste --under under.bmp --over over.bmp --mask "${@:2}"; }
+for fine in 1 3; do
+    paste 0 where.bmp --fine $fine --out pasted --json
+    json "j['points'] == (64 * $fine) ** 2"
+    $python "$oracle" pasting $fine || fail "a pasting of $fine points a pixel"
+done
+run 0 train "$STINT_SOURCE/recipes/field-paste.ini" --data pasted --set train.steps=1 --set model.width=8 --out paste -q
+paste 4 dark.bmp --out no
+says err "dark everywhere"
+paste 4 tone.wav --out no
+says err "no picture"
+run 0 field paste --under under.bmp --over over.bmp --mask where.bmp --size 16 --out small
+run 4 field paste --under under.bmp --over paste/report.html --mask where.bmp --out no
+run 2 field paste --under under.bmp --over over.bmp --out no
+paste 2 where.bmp --fine 9 --out no
+[ ! -e no ] || fail "a refused pasting left a folder"
+
+# A mesh that libassimp breaks down on.
+printf 'v 0 0 0\nv 1 0 0\nf 1 2 9\nf 1 2\nf 1\n' >broken.obj
+"$STINT" train "$STINT_SOURCE/recipes/field-outline.ini" --data broken.obj --out no 2>err && fail "a broken mesh"
 finish

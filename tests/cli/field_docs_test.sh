@@ -26,5 +26,12 @@ j, a, l = json.load(open("answer.json")), np.load("derivatives.npy"), np.load("l
 assert j["outputs"] == 30 and a.shape == (64 * 64, 30) and l.shape == (512 * 512, 12)
 assert j["columns"][:4] == ["r", "g", "b", "r_x"] and np.isfinite(a).all() and np.isfinite(l).all()
 PY
-for f in large.png gradient.png; do [ -s $f ] || fail "no $f"; done
+for f in large.png gradient.png edges.png edited.png pasted/points.npy pasted/values.npy; do
+    [ -s $f ] || fail "no $f"
+done
+says out "Derivatives of field.inside by"
+for words in "the picture" "the field" "length of its gradient"; do
+    grep -q "$words" runs/photo/report.html || fail "the report lacks: $words"
+done
+grep -q "image/png;base64" runs/photo/report.html || fail "no pictures in the report"
 finish
