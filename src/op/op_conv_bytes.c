@@ -145,6 +145,18 @@ static void run_grad(const sti_call *call)
     run_wide(call, &sti_op_conv2d_grad_x);
 }
 
+/* The plain rule, whose convolution then reads bytes, too. */
+static stint_status grad_grad(stint_graph *g, const sti_node *node,
+                              const stint_value *dy, const bool *need, stint_value *dx)
+{
+    if (need[WEIGHT])
+        return refuse_weight(g, node);
+    const stint_status st = sti_op_conv2d_grad_x.grad(g, node, dy, need, dx);
+    if (st == STINT_OK && need[0] && dx[0] >= 0)
+        sti_graph_value(g, dx[0])->producer->op = &sti_op_conv2d_bytes;
+    return st;
+}
+
 static void print_grad(const sti_node *node, sti_text *out)
 {
     sti_op_conv2d_grad_x.print(node, out);
@@ -155,6 +167,7 @@ const sti_op sti_op_conv2d_grad_x_bytes = {
     .n_out = 1,
     .attr_bytes = sizeof(sti_conv2d_grad_attr),
     .infer = infer_grad,
+    .grad = grad_grad,
     .cost = grad_cost,
     .scratch_bytes = grad_scratch,
     .run = {[STI_CPU] = run_grad},

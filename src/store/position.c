@@ -33,6 +33,8 @@ const sti_position_field sti_position_fields[] = {
     {"shrink_loss", offsetof(sti_position, shrink_loss), false, false, true},
     LATE(better_step, true),
     LATE(chosen_loss, false),
+    LATE(chosen_epoch, true),
+    LATE(better_epoch, true),
     LATE(grow_accumulate, true),
     LATE(grow_step, true),
     LATE(grow_epoch, true),

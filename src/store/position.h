@@ -20,6 +20,7 @@ typedef struct sti_position {
     double shrink_loss;  /* of that on the held-out images */
     int64_t better_step; /* of the last epoch that was better than all before */
     double chosen_loss;  /* of chosen_step, on what is held out */
+    int64_t chosen_epoch, better_epoch; /* of these steps; 0: of an older build */
     /* Where batches grow by noise: micro-batches a shard now (0: as at first), since
      * which step, of which epoch, after how many of its images; and sums of the scale.
      */

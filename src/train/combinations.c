@@ -244,10 +244,6 @@ const sti_refusal sti_refusals[] = {
      "shrink.scheme: quantises by itself; leave out quantise.bits, or give "
      "quantise(intN) in the scheme",
      false},
-    {"scheme", "select",
-     "train.select: with shrink.scheme the compressed weights of the lowest loss on "
-     "held-out images are taken (train.validation); leave it out",
-     false},
     {"scheme", "growth",
      "grow.by: the steps of a compression scheme are of one batch; leave it at none",
      false},
@@ -280,10 +276,6 @@ const sti_refusal sti_refusals[] = {
      "bayes.samples, or set full",
      false},
     /* What counts all weights, or all epochs. */
-    {"noise growth", "select",
-     "train.select: goes by the epochs of steps, which batches that grow by noise do "
-     "not keep; use grow.by = schedule",
-     false},
     {"part", "prune",
      "update.what: pruning is for trainings of all parameters; leave out "
      "prune.sparsity, or set full",
@@ -296,18 +288,10 @@ const sti_refusal sti_refusals[] = {
      "update.frozen: int8 weights are widened to float32, not to bfloat16; set "
      "train.precision = f32, or update.frozen = f32",
      true},
-    {"frozen bytes", "average",
-     "train.average: a mean of weights is of float32 ones; leave it out, or set "
-     "update.frozen = f32",
-     true},
     {"frozen bytes", "quantise",
      "update.frozen: weights of few bits are rounded once more in a byte; leave out "
      "one of update.frozen and quantise.bits",
      false},
-    {"frozen bytes", "gradient penalty",
-     "update.frozen: the gradient of a product with int8 weights is not differentiated "
-     "again; leave out loss.gradient_penalty, or set update.frozen = f32",
-     true},
     {NULL, NULL, NULL, false}};
 
 /* ---- recipes ---- */

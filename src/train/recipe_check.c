@@ -242,6 +242,19 @@ static void check_limits(const sti_shrink_values *shrink, sti_complaints *list)
         sti_complain(list, "shrink.latency: %s: nothing is that fast", shrink->latency);
 }
 
+/* Methods that compress and look take the compressed weights of the lowest loss, which
+ * is what train.select = loss asks for. */
+static void check_choice(const stint_recipe *recipe, sti_complaints *list)
+{
+    const int select = sti_train_section_of(recipe)->select;
+    if (!sti_shrink_section_of(recipe)->scheme || select == STI_SELECT_LAST ||
+        (select == STI_SELECT_LOSS && sti_shrink_chooses(recipe)))
+        return;
+    sti_complain(list, "train.select: with shrink.scheme the compressed weights of the "
+                       "lowest loss on held-out images are taken (train.validation); "
+                       "leave it out");
+}
+
 static void check_shrink(const stint_recipe *recipe, sti_complaints *list)
 {
     const sti_shrink_values *shrink = sti_shrink_section_of(recipe);
@@ -320,6 +333,7 @@ stint_status stint_recipe_check(const stint_recipe *recipe)
         check_data(recipe, &list);
     }
     check_shrink(recipe, &list);
+    check_choice(recipe, &list);
     check_bayes(recipe, &list);
     check_mixing(recipe, &list);
     sti_combinations_check(recipe, &list);

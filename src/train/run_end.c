@@ -103,7 +103,7 @@ static void fill_result(const sti_run *run, stint_train_result *r)
     }
     if (p->chosen_step > 0) {
         const double count = (double)run->job.inputs.validation_count;
-        r->chosen_epoch = sti_course_epoch(&run->job.course, p->chosen_step);
+        r->chosen_epoch = sti_select_chosen_epoch(run);
         r->validation_loss = p->chosen_loss;
         if (!run->job.inputs.text)
             r->validation_accuracy = (double)p->chosen_right / count;

@@ -11,7 +11,8 @@
 
 bool sti_select_wanted(const sti_run *run)
 {
-    return sti_train_section_of(run->recipe)->select != STI_SELECT_LAST;
+    return sti_train_section_of(run->recipe)->select != STI_SELECT_LAST &&
+           !sti_shrink_section_of(run->recipe)->scheme;
 }
 
 bool sti_select_looks(const sti_run *run)
@@ -110,13 +111,24 @@ stint_status sti_select_epoch(sti_run *run, int64_t epoch)
     /* Later epochs win what is equal: the rate has fallen, they are trained better. */
     if (st != STINT_OK || !is_judged(run, epoch) || better < 0)
         return st;
-    if (better > 0)
+    if (better > 0) {
         run->position.better_step = run->position.step;
+        run->position.better_epoch = epoch;
+    }
     run->position.chosen_step = run->position.step;
+    run->position.chosen_epoch = epoch;
     run->position.chosen_right = right;
     run->position.chosen_others = others;
     run->position.chosen_loss = run->validation.loss;
     return STINT_OK;
+}
+
+/* Stages of batches that grew by noise are forgotten, so an epoch is noted when it
+ * ends.
+ */
+static int64_t epoch_of(const sti_run *run, int64_t noted, int64_t step)
+{
+    return noted > 0 ? noted : sti_course_epoch(&run->job.course, step);
 }
 
 bool sti_select_is_enough(const sti_run *run)
@@ -125,8 +137,18 @@ bool sti_select_is_enough(const sti_run *run)
     const sti_position *p = &run->position;
     return patience > 0 && p->better_step > 0 &&
            sti_course_at(&run->job.course, p->step).epoch -
-                   sti_course_at(&run->job.course, p->better_step).epoch >=
+                   epoch_of(run, p->better_epoch, p->better_step) >=
                patience;
+}
+
+int64_t sti_select_chosen_epoch(const sti_run *run)
+{
+    return epoch_of(run, run->position.chosen_epoch, run->position.chosen_step);
+}
+
+int64_t sti_select_better_epoch(const sti_run *run)
+{
+    return epoch_of(run, run->position.better_epoch, run->position.better_step);
 }
 
 /* ---- the end ---- */

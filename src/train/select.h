@@ -12,7 +12,8 @@
 
 #include "train/run.h"
 
-/* Does the run choose among epochs? */
+/* Does the run choose among epochs? (A compression scheme takes the compressed weights
+ * of the lowest loss, which is what train.select = loss asks for.) */
 bool sti_select_wanted(const sti_run *run);
 /* Does it look at held-out images at all: for that, or to judge compressions? */
 bool sti_select_looks(const sti_run *run);
@@ -25,6 +26,10 @@ stint_status sti_select_begin(sti_run *run);
 stint_status sti_select_epoch(sti_run *run, int64_t epoch);
 /* Are there to be no more epochs? */
 bool sti_select_is_enough(const sti_run *run);
+/* The epochs, from 1, whose weights are the chosen ones, and that was the last to be
+ * better than all before. */
+int64_t sti_select_chosen_epoch(const sti_run *run);
+int64_t sti_select_better_epoch(const sti_run *run);
 /* The chosen weights back into the engine, on all ranks. */
 stint_status sti_select_end(sti_run *run);
 

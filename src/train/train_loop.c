@@ -439,7 +439,7 @@ static bool epoch_is_over(const sti_run *run)
 
 static stint_status log_early_stop(sti_run *run, int64_t epoch)
 {
-    const int64_t best = sti_course_epoch(&run->job.course, run->position.better_step);
+    const int64_t best = sti_select_better_epoch(run);
     if (!run->log || run->position.step == run->job.steps)
         return STINT_OK;
     sti_log(STINT_LOG_INFO,

@@ -144,10 +144,10 @@ def killed(out, sets, ranks):
 def check_run(number, chosen):
     sets = settings(chosen)
     out = f"run{number}"
-    ranks = 2 if "net bits" in chosen else 1
+    # (An update within the step is of one process, which has nothing to send.)
+    ranks = 2 if "net bits" in chosen and "at once" not in chosen else 1
     runs = [train(f"{out}-{threads}", sets, "-j", str(threads), ranks=ranks)
             for threads in (1, 2)]
-    # (An update within the step is of one process: there is nothing to send.)
     if ranks == 1 and "at once" not in chosen:
         runs.append(train(f"{out}-r", sets, "-j", "1", ranks=2))
     for run in runs:
