@@ -37,26 +37,34 @@ PY
 venv/bin/pip install --no-deps --no-index --disable-pip-version-check --quiet "$wheel" >log 2>&1 ||
     fail "pip install: $(tail -5 log)"
 cp "$STINT_BUILD/libstint.so" "$(venv/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/stint/"
-PYTHONPATH=$STINT_SOURCE/tests/cli PYTHONDONTWRITEBYTECODE=1 /usr/bin/python3 - <<'PY' || fail "no model"
-import numpy as np
-from onnx_file import Model
-r = np.random.default_rng(1)
-m = Model()
-m.input("x", 1, [2, 5])
-m.tensor("w", r.normal(size=(5, 3)).astype(np.float32))
-m.node("MatMul", ["x", "w"], ["y"])
-m.output("y")
-m.write("m.onnx")
-np.save("x.npy", r.normal(size=(2, 5)).astype(np.float32))
-PY
-run 0 import onnx m.onnx --out m.safetensors -q
-run 0 run m.safetensors --input x=x.npy --out y.npz -q
-env -u STINT_LIBRARY -u PYTHONPATH venv/bin/python - <<'PY' || fail "the installed package"
+run 0 data glyphs --out g --train 240 --test 60 --min-faces 5 -q
+mkdir img && tar xf g/test.tar -C img || fail "no pictures"
+picture=$(find img -name '*.png' | sort | head -1)
+printf '[model]\nname = lenet5\n[data]\npath = g\n[train]\nsteps = 3\nbatch = 12\n' >a.ini
+run 0 train a.ini --out r -q
+run 0 run r "$picture" --top 100 --json
+env -u STINT_LIBRARY -u PYTHONPATH venv/bin/python - "$picture" "$work/out" <<'PY' || fail "the installed package"
+import json, struct, sys, zlib
 import numpy as np
 import stint
-y = stint.load("m.safetensors")(np.load("x.npy"))
-y = y["y"] if isinstance(y, dict) else y
-assert np.array_equal(np.asarray(y), np.load("y.npz")["y"])
+png, at, raw = open(sys.argv[1], "rb").read(), 8, b""
+while at < len(png):
+    size, = struct.unpack(">I", png[at:at + 4])
+    raw += png[at + 8:at + 8 + size] if png[at + 4:at + 8] == b"IDAT" else b""
+    at += size + 12
+raw, rows, last = zlib.decompress(raw), [], np.zeros(32, int)
+for y in range(32):
+    kind, row = raw[33 * y], [int(v) for v in raw[33 * y + 1:33 * y + 33]]
+    for x in range(32):
+        left, up, corner = row[x - 1] if x else 0, int(last[x]), int(last[x - 1]) if x else 0
+        near = min((left, up, corner), key=lambda v: (abs(left + up - corner - v), (left, up, corner).index(v)))
+        row[x] = (row[x] + [0, left, up, (left + up) // 2, near][kind]) & 255
+    last = np.array(row)
+    rows.append(last)
+model = stint.load("r")
+p = model.probabilities(np.array(rows, np.uint8)[None, :, :, None])[0]
+said = {c["class"]: c["probability"] for c in json.load(open(sys.argv[2]))["predictions"][0]["classes"]}
+assert len(said) == len(model.classes) and max(abs(said[n] - p[i]) for i, n in enumerate(model.classes)) < 1e-6
 PY
 venv/bin/pip uninstall --yes --quiet stint >log 2>&1 || fail "pip uninstall: $(cat log)"
 finish
