@@ -62,14 +62,17 @@ static stint_value from_front(sti_lowering *l, stint_value index, int64_t length
     return stint_add(l->graph, index, stint_scale(l->graph, below, (float)length));
 }
 
-stint_status sti_lower_gather_elements(sti_lowering *l, const sti_exchange_node *n)
+/* Where in x, straight, each index of a tensor of as many axes points: along one axis,
+ * and along the others where it lies itself. */
+stint_status sti_lower_element_places(sti_lowering *l, const sti_exchange_node *n,
+                                      const sti_lane_value *of, sti_lane_value index,
+                                      stint_value *at_out)
 {
-    sti_lane_value x, index;
+    const sti_lane_value x = *of;
     int axis;
     int64_t dx[STINT_MAX_RANK], di[STINT_MAX_RANK], stride = 1, count = 1;
-    stint_status st = sti_lower_lane(l, n, 0, &x);
-    if (st != STINT_OK || (st = sti_lower_axis(l, n, 0, x.rank, &axis)) != STINT_OK ||
-        (st = sti_lower_lane(l, n, 1, &index)) != STINT_OK)
+    const stint_status st = sti_lower_axis(l, n, 0, x.rank, &axis);
+    if (st != STINT_OK)
         return st;
     if (index.rank != x.rank)
         return sti_lower_refuse(l, STINT_E_INPUT, "indices of %d axes for %d",
@@ -98,34 +101,42 @@ stint_status sti_lower_gather_elements(sti_lowering *l, const sti_exchange_node 
     index = sti_lane_f32(l, &index);
     stint_value at = stint_reshape(l->graph, sti_lane_straight(l, &index), &flat);
     at = stint_scale(l->graph, from_front(l, at, dx[axis]), (float)stride);
-    at = stint_add(l->graph, at, sti_lower_constant(l, &flat, base));
+    *at_out = stint_add(l->graph, at, sti_lower_constant(l, &flat, base));
+    return *at_out < 0 ? sti_graph_status(l->graph) : STINT_OK;
+}
+
+stint_status sti_lower_gather_elements(sti_lowering *l, const sti_exchange_node *n)
+{
+    sti_lane_value x, index;
+    int64_t di[STINT_MAX_RANK];
+    stint_value at = -1;
+    stint_status st = sti_lower_lane(l, n, 0, &x);
+    if (st != STINT_OK || (st = sti_lower_lane(l, n, 1, &index)) != STINT_OK ||
+        (st = sti_lower_element_places(l, n, &x, index, &at)) != STINT_OK)
+        return st;
+    sti_lane_dims(l, &index, di);
     return take_flat(l, n, &x, at, x.rank, di, 1);
 }
 
-stint_status sti_lower_gather_nd(sti_lowering *l, const sti_exchange_node *n)
+/* The same of indices [..., depth], each of which is a place along the first axes: rows
+ * of *inner elements. */
+stint_status sti_lower_row_places(sti_lowering *l, const sti_lane_value *of,
+                                  sti_lane_value index, int64_t *inner_out,
+                                  int64_t *depth_out, stint_value *at_out)
 {
-    sti_lane_value x, index;
-    int64_t dx[STINT_MAX_RANK], di[STINT_MAX_RANK], to[2 * STINT_MAX_RANK];
-    int64_t inner = 1, rows = 1;
+    const sti_lane_value x = *of;
+    int64_t dx[STINT_MAX_RANK], di[STINT_MAX_RANK], inner = 1, rows = 1;
     stint_value at = -1;
-    stint_status st = sti_lower_lane(l, n, 0, &x);
-    if (st != STINT_OK || (st = sti_lower_lane(l, n, 1, &index)) != STINT_OK)
-        return st;
     sti_lane_dims(l, &x, dx);
     sti_lane_dims(l, &index, di);
     const int64_t depth = index.rank > 0 ? di[index.rank - 1] : 0;
-    const int rank = index.rank - 1 + x.rank - (int)depth;
-    if (sti_exchange_attr_int(n, "batch_dims", 0))
-        return sti_lower_refuse(l, STINT_E_UNSUPPORTED, "with batch_dims");
-    if (depth < 1 || depth > x.rank || rank > STINT_MAX_RANK)
+    if (depth < 1 || depth > x.rank)
         return sti_lower_refuse(l, STINT_E_INPUT, "indices of %" PRId64 " axes for %d",
                                 depth, x.rank);
     for (int i = (int)depth; i < x.rank; i++)
         inner *= dx[i];
     for (int i = 0; i < index.rank - 1; i++)
-        rows *= to[i] = di[i];
-    for (int i = (int)depth; i < x.rank; i++)
-        to[index.rank - 1 + i - depth] = dx[i];
+        rows *= di[i];
     const stint_shape table = STINT_SHAPE(rows, depth), flat = STINT_SHAPE(rows);
     index = sti_lane_f32(l, &index);
     const stint_value all =
@@ -137,6 +148,32 @@ stint_status sti_lower_gather_nd(sti_lowering *l, const sti_exchange_node *n)
                  ? part
                  : stint_add(l->graph, stint_scale(l->graph, at, (float)dx[i]), part);
     }
+    *inner_out = inner;
+    *depth_out = depth;
+    *at_out = at;
+    return at < 0 ? sti_graph_status(l->graph) : STINT_OK;
+}
+
+stint_status sti_lower_gather_nd(sti_lowering *l, const sti_exchange_node *n)
+{
+    sti_lane_value x, index;
+    int64_t dx[STINT_MAX_RANK], to[2 * STINT_MAX_RANK], inner, depth;
+    stint_value at = -1;
+    stint_status st = sti_lower_lane(l, n, 0, &x);
+    if (st != STINT_OK || (st = sti_lower_lane(l, n, 1, &index)) != STINT_OK)
+        return st;
+    if (sti_exchange_attr_int(n, "batch_dims", 0))
+        return sti_lower_refuse(l, STINT_E_UNSUPPORTED, "with batch_dims");
+    if ((st = sti_lower_row_places(l, &x, index, &inner, &depth, &at)) != STINT_OK)
+        return st;
+    const int rank = index.rank - 1 + x.rank - (int)depth;
+    if (rank > STINT_MAX_RANK)
+        return sti_lower_refuse(l, STINT_E_UNSUPPORTED, "more than %d axes",
+                                STINT_MAX_RANK);
+    sti_lane_dims(l, &x, dx);
+    sti_lane_dims(l, &index, to);
+    for (int i = (int)depth; i < x.rank; i++)
+        to[index.rank - 1 + i - depth] = dx[i];
     return take_flat(l, n, &x, at, rank, to, inner);
 }
 

@@ -147,6 +147,15 @@ stint_status sti_lower_ordered(sti_lowering *l, const sti_exchange_node *n, int 
 sti_lane_value sti_lane_taken(sti_lowering *l, const sti_lane_value *x, int axis,
                               int64_t count, const int64_t *index);
 
+/* Places of x, straight, as f32 (lower_index.c): of each index along the node's axis;
+ * and of rows of *inner elements, by indices [..., *depth]. */
+stint_status sti_lower_element_places(sti_lowering *l, const sti_exchange_node *n,
+                                      const sti_lane_value *x, sti_lane_value index,
+                                      stint_value *at_out);
+stint_status sti_lower_row_places(sti_lowering *l, const sti_lane_value *x,
+                                  sti_lane_value index, int64_t *inner_out,
+                                  int64_t *depth_out, stint_value *at_out);
+
 /* Two operands brought to one order and rank. */
 stint_status sti_lower_pair(sti_lowering *l, sti_lane_value *a, sti_lane_value *b);
 

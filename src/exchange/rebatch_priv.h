@@ -70,6 +70,13 @@ stint_status sti_batch_put_each(sti_batch_flow *f, int i, int axis);
 /* Length of the batch's axis in the batch that is built. */
 int64_t sti_batch_length(const sti_batch_flow *f, int64_t length);
 
+/* The first output's scores and, if there is one, the classifier before them
+ * (rebatch_classifier.c). STINT_E_UNSUPPORTED: no such output. */
+stint_status sti_batch_find_classifier(sti_rebatch *r);
+stint_status sti_batch_no_scores(const sti_rebatch *r);
+/* Is the operator one of these, whose last is NULL? */
+bool sti_batch_is_among(const char *op, const char *const *names);
+
 typedef stint_status sti_batch_rule(sti_batch_flow *f);
 /* NULL: what the operator does to a batch is not known. */
 sti_batch_rule *sti_batch_rule_of(const char *op);

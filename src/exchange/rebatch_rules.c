@@ -93,6 +93,15 @@ static stint_status rule_resize(sti_batch_flow *f)
     return sti_batch_put_list(f, 3, dim, count);
 }
 
+/* Pictures and the points that they are read at. */
+static stint_status rule_grid(sti_batch_flow *f)
+{
+    if (sti_batch_axis(f, 0) != 0 || sti_batch_axis(f, 1) != 0 || f->own_outer != 1)
+        return sti_batch_refuse(f, SHARED);
+    sti_batch_set_all(f, 0);
+    return STINT_OK;
+}
+
 /* ---- along an axis that is not the batch's ---- */
 
 static stint_status along(sti_batch_flow *f, int axis, bool and_behind)
@@ -465,6 +474,7 @@ static const struct {
      "Upsample"},
     {rule_flatten, "Flatten"},
     {rule_resize, "Resize"},
+    {rule_grid, "GridSample"},
     {rule_softmax, "Softmax LogSoftmax"},
     {rule_last, "LpNormalization TopK"},
     {rule_from_last, "LayerNormalization RMSNormalization"},

@@ -201,6 +201,10 @@ static stint_status check_kind(const stint_model_file *m)
                         "%s: safetensors, but not a model of Stint: it does not name a "
                         "network",
                         sti_tensor_file_path(m->file));
+    if (strcmp(kind, "network") == 0)
+        return sti_fail(STINT_E_INPUT,
+                        "%s: is an imported network; one of Stint's own is wanted here",
+                        sti_tensor_file_path(m->file));
     return STINT_OK;
 }
 

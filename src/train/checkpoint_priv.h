@@ -37,6 +37,13 @@ struct sti_saver {
     void *adopt_user;
 };
 
+/* Rows of a model file, and the bytes of one of them (checkpoint_out.c). */
+stint_status sti_saver_choose_out(sti_saver *saver);
+stint_status sti_saver_fill_out(void *saver, const sti_tensor_row *row,
+                                sti_writer *writer);
+/* The imported network that training began with; NULL: it is of ours. */
+const stint_model_file *sti_saver_imported(const sti_saver *saver);
+
 /* SHA-256 of the parameters that are not trained, in their order, and of the channels
  * that shares of the others are of. */
 void sti_saver_frozen_sha256(const sti_saver *saver, char hex_out[65]);

@@ -87,6 +87,11 @@ says out "y [3, 6] f32:"
 run 0 import onnx constants.onnx --out constants.st
 run 0 run constants.st --input x=constants.x.npy --out constants.npz -q
 same constants.npz constants.want.npz
+run 0 import onnx scattered.onnx --out scattered.st --json
+json "j['folded'] == 3"
+run 0 run scattered.st --input x=scattered.x.npy --input rows=scattered.rows.npy --input ones=scattered.ones.npy \
+    --input image=scattered.image.npy --input grid=scattered.grid.npy --out scattered.npz -q
+same scattered.npz scattered.want.npz
 run 0 import onnx alone.onnx --out alone.st
 run 0 run alone.st
 run 2 run alone.st --input x=constants.x.npy
@@ -123,7 +128,7 @@ run 8 import onnx opset6.onnx --out no.st
 run 8 import onnx opset22.onnx --out no.st
 says err "opset 22"
 run 8 import onnx unknown.onnx --out no.st
-says err "/layer/grid"
+says err "/layer/hard"
 says err "/other/draw"
 run 4 import onnx circle.onnx --out no.st
 says err "circle"

@@ -296,6 +296,66 @@ def constants():
     np.savez("constants.want.npz", y=a.astype(np.float64) @ b, z=np.maximum(x, 0))
 
 
+def sampled(x, grid, corners, padding):
+    """Four pixels around each point, by their areas."""
+    n, c, h, w = x.shape
+    y = np.zeros((n, c, *grid.shape[1:3]))
+    for b, i, j in np.ndindex(*grid.shape[:3]):
+        at = []
+        for g, side in zip(grid[b, i, j].astype(np.float64), (w, h)):
+            p = (g + 1) / 2 * (side - 1) if corners else ((g + 1) * side - 1) / 2
+            at.append(min(max(p, 0), side - 1) if padding == "border" else p)
+        left, top = int(np.floor(at[0])), int(np.floor(at[1]))
+        for yy, xx in ((top, left), (top, left + 1), (top + 1, left), (top + 1, left + 1)):
+            if 0 <= yy < h and 0 <= xx < w:
+                y[b, :, i, j] += x[b, :, yy, xx] * (1 - abs(at[1] - yy)) * (1 - abs(at[0] - xx))
+    return y
+
+
+def scattered():
+    """Elements written to places that the data say, and to those of constants; pictures read at
+    points."""
+    m = Model(18)
+    x, u, image, grid = draw(5, 4), draw(3, 4), draw(2, 3, 5, 6), draw(2, 3, 4, 2) * 0.8
+    rows, ones = np.array([[4], [1], [4]]), np.array([[0, 3, 0], [-1, 2, 2]])
+    m.input("x", 1, [5, 4])
+    m.input("rows", 7, [3, 1])
+    m.input("ones", 7, [2, 3])
+    m.input("image", 1, [2, 3, 5, 6])
+    m.input("grid", 1, [2, 3, 4, 2])
+    m.tensor("u", u)
+    m.node("ScatterND", ["x", "rows", "u"], ["sum"], reduction="add")
+    m.node("Slice", ["u", "zero", "two"], ["two rows"])
+    m.tensor("zero", np.array([0, 0]))
+    m.tensor("two", np.array([2, 3]))
+    m.node("ScatterElements", ["x", "ones", "two rows"], ["most"], axis=1, reduction="max")
+    m.tensor("mask", np.zeros((5, 4), np.float32))
+    m.tensor("places", np.array([[0, 1], [-1, -1]]))
+    m.tensor("both", np.array([3, -2], np.float32))
+    m.node("ScatterND", ["mask", "places", "both"], ["marked"])
+    m.tensor("columns", np.array([[1, 1, 0, 2]]))
+    m.tensor("row", np.array([[9, 8, 7, 6]], np.float32))
+    m.node("ScatterElements", ["marked", "columns", "row"], ["more"], axis=0)
+    m.node("Add", ["x", "more"], ["masked"])
+    m.node("GridSample", ["image", "grid"], ["plain"])
+    m.node("GridSample", ["image", "grid"], ["edge"], align_corners=1, padding_mode="border")
+    for name in ("sum", "most", "masked", "plain", "edge"):
+        m.output(name)
+    m.write("scattered.onnx")
+    total, most, mask = x.astype(np.float64), x.copy(), np.zeros((5, 4))
+    for i, (r,) in enumerate(rows):
+        total[r] += u[i]
+    for i, j in np.ndindex(2, 3):
+        most[i, ones[i, j]] = max(most[i, ones[i, j]], u[i, j])
+    mask[0, 1], mask[4, 3] = 3, -2
+    for j, r in enumerate((1, 1, 0, 2)):
+        mask[r, j] = 9 - j
+    for name, array in (("x", x), ("rows", rows), ("ones", ones), ("image", image), ("grid", grid)):
+        np.save(f"scattered.{name}.npy", array)
+    np.savez("scattered.want.npz", sum=total, most=most, masked=x + mask, plain=sampled(image, grid, False, "zeros"),
+             edge=sampled(image, grid, True, "border"))
+
+
 def alone():
     """A network without inputs."""
     m = Model()
@@ -319,7 +379,7 @@ def bad():
         m.write(f"opset{opset}.onnx")
     m = Model()
     m.input("x", 1, [2, 3])
-    m.node("GridSample", ["x", "x"], ["e"], name="/layer/grid")
+    m.node("Hardmax", ["x"], ["e"], name="/layer/hard")
     m.node("Relu", ["e"], ["r"])
     m.node("Bernoulli", ["x"], ["b"], name="/other/draw")
     m.output("r")
@@ -380,6 +440,7 @@ if __name__ == "__main__":
     attention()
     types()
     constants()
+    scattered()
     alone()
     bad()
     sys.exit(0)

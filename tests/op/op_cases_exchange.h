@@ -2,6 +2,8 @@
 #ifndef TESTS_OP_OP_CASES_EXCHANGE_H
 #define TESTS_OP_OP_CASES_EXCHANGE_H
 
+#include "op/op_scatter.h"
+
 UNARY_CASE(abs, fabs(x))
 UNARY_CASE(floor, floor(x))
 UNARY_CASE(ceil, ceil(x))
@@ -81,6 +83,32 @@ static void reference_take(const op_case *c, const op_tensor *in, op_tensor *out
     for (int64_t o = 0; o < out->count; o++) {
         const int64_t row = o / inner, at = (int64_t)in[1].data[row % count];
         out->data[o] = in[0].data[(row / count * length + at) * inner + o % inner];
+    }
+}
+
+/* ---- rows written by index: i[0] is the kind, sti_scatter_kind */
+
+static stint_value build_scatter(stint_graph *g, const stint_value *x, const op_case *c)
+{
+    return sti_op_scatter_rows(g, x[0], x[1], x[2], (sti_scatter_kind)c->i[0]);
+}
+
+static void reference_scatter(const op_case *c, const op_tensor *in, op_tensor *out)
+{
+    const int64_t inner = in[0].shape.dim[1];
+    for (int64_t o = 0; o < out->count; o++) {
+        double y = in[0].data[o];
+        for (int64_t i = 0; i < in[1].count; i++) {
+            const double u = in[2].data[i * inner + o % inner];
+            if ((int64_t)in[1].data[i] != o / inner)
+                continue;
+            y = c->i[0] == 0   ? u
+                : c->i[0] == 1 ? y + u
+                : c->i[0] == 2 ? y * u
+                : c->i[0] == 3 ? (u > y ? u : y)
+                               : (u < y ? u : y);
+        }
+        out->data[o] = y;
     }
 }
 
@@ -186,6 +214,22 @@ static const op_case op_cases_exchange[] = {
      .reference = reference_take,
      .i = {0},
      .torch = "x0[x1.long()]"},
+#define SCATTER(label, kind, grads, count, text)                                  \
+    {                                                                             \
+        .name = "scatter " label, .n_in = 3, .shape = {"C,C", count, count ",C"}, \
+        .draw = {OP_NORMAL, OP_LABELS, OP_NORMAL}, .grad = grads,                 \
+        .build = build_scatter, .reference = reference_scatter, .i = {kind},      \
+        .torch = text                                                             \
+    }
+    SCATTER("set", STI_SCATTER_SET, 5, "1", "x0.index_copy(0, x1.long(), x2)"),
+    SCATTER("add", STI_SCATTER_ADD, 5, "L", "x0.index_add(0, x1.long(), x2)"),
+    SCATTER("multiply", STI_SCATTER_MULTIPLY, 0, "L",
+            "x0.index_reduce(0, x1.long(), x2, 'prod')"),
+    SCATTER("max", STI_SCATTER_MAX, 0, "L",
+            "x0.index_reduce(0, x1.long(), x2, 'amax')"),
+    SCATTER("min", STI_SCATTER_MIN, 0, "L",
+            "x0.index_reduce(0, x1.long(), x2, 'amin')"),
+#undef SCATTER
     {.name = "to_i32 and back",
      .n_in = 1,
      .shape = {"N,L"},
