@@ -84,6 +84,7 @@ static stint_status paste_run(sti_cli_call *call)
 const sti_cli_command sti_cmd_field_paste = {
     .name = "field paste",
     .summary = "make the folder that a pasting without seams is trained on",
+    .operands = "",
     .example = "stint field paste --under sky.png --over bird.png --mask where.png "
                "--out pasted",
     .about = "Where the mask is bright the field gets the gradient of one picture, "

@@ -10,8 +10,15 @@
 #include "graph/graph.h"
 #include "kernel/jet/jet.h"
 
+/* The operators that series are made of. */
+typedef struct sti_jet_ops {
+    const sti_op *unary, *mul, *sum, *bias;
+} sti_jet_ops;
+extern const sti_jet_ops sti_jet_series; /* op_jet.c */
+
 typedef struct sti_jet_space {
     int variables, order; /* order: also STI_JET_LAPLACIAN */
+    const sti_jet_ops *ops;
 } sti_jet_space;
 
 typedef struct sti_jet {
@@ -35,7 +42,8 @@ sti_jet sti_jet_add_sum(stint_graph *g, const sti_jet_space *space, sti_jet a,
                         sti_jet b, float sign);
 /* x with zeros below, so that it has so many rows. */
 sti_jet sti_jet_pad(stint_graph *g, const sti_jet_space *space, sti_jet x, int rows);
-sti_jet sti_jet_add_bias(stint_graph *g, sti_jet x, stint_value bias);
+sti_jet sti_jet_add_bias(stint_graph *g, const sti_jet_space *space, sti_jet x,
+                         stint_value bias);
 
 /* The rule of an operator with one input that is linear and works element by element:
  * the same node over all rows. */
@@ -65,17 +73,5 @@ typedef struct sti_jet_attr {
 } sti_jet_attr;
 extern const sti_op sti_op_jet_unary, sti_op_jet_mul, sti_op_jet_mul_grad,
     sti_op_jet_sum, sti_op_jet_bias;
-
-/* Gradients of these operators (op_jet_grad.c), as sti_op.grad has them. */
-stint_status sti_jet_grad_unary(stint_graph *g, const sti_node *node,
-                                const stint_value *dy, const bool *need,
-                                stint_value *dx);
-stint_status sti_jet_grad_mul(stint_graph *g, const sti_node *node,
-                              const stint_value *dy, const bool *need, stint_value *dx);
-stint_status sti_jet_grad_sum(stint_graph *g, const sti_node *node,
-                              const stint_value *dy, const bool *need, stint_value *dx);
-stint_status sti_jet_grad_bias(stint_graph *g, const sti_node *node,
-                               const stint_value *dy, const bool *need,
-                               stint_value *dx);
 
 #endif

@@ -164,7 +164,7 @@ static stint_status jet_bias(stint_graph *g, const sti_node *node,
                              const sti_jet_rule *rule)
 {
     (void)node;
-    *rule->out = sti_jet_add_bias(g, rule->in[0], rule->in[1].value);
+    *rule->out = sti_jet_add_bias(g, &rule->space, rule->in[0], rule->in[1].value);
     return sti_graph_status(g);
 }
 

@@ -112,10 +112,11 @@ static stint_status lay_columns(const walk *w, sti_jet y,
 stint_status sti_pass_jet(stint_graph *graph, stint_value points, stint_value y,
                           const sti_derivative_list *list, sti_column *columns_out)
 {
-    walk w = {
-        .g = graph,
-        .space = {list->coordinates, list->laplacian ? STI_JET_LAPLACIAN : list->order},
-        .values = sti_graph_value_count(graph)};
+    walk w = {.g = graph,
+              .space = {list->coordinates,
+                        list->laplacian ? STI_JET_LAPLACIAN : list->order,
+                        &sti_jet_series},
+              .values = sti_graph_value_count(graph)};
     w.jet = sti_alloc_array(w.values, sizeof *w.jet, "pass.jet");
     if (!w.jet)
         return STINT_E_MEMORY;
