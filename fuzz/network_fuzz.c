@@ -31,13 +31,13 @@ static bool give_numbers(sti_exchange_graph *g)
     return true;
 }
 
-static void lower(const sti_exchange_graph *g, bool images)
+static void lower(const sti_exchange_graph *g, bool trained, bool images)
 {
     stint_graph *graph = NULL;
     sti_lowered lowered = {0};
     sti_lower_images given = {.first = true};
     const sti_lower_options options = {
-        .name = "fuzz", .trained = images, .images = images ? &given : NULL};
+        .name = "fuzz", .trained = trained, .images = images ? &given : NULL};
     if (stint_graph_create(STINT_EVAL, &graph) != STINT_OK)
         return;
     if (images) {
@@ -64,7 +64,7 @@ static void rebatch(sti_exchange_graph *g)
             more < 2 ? sti_rebatch_whole(r, classes, &made)
                      : sti_rebatch_build(r, g->input[0].dim[0] + 2, classes, &made);
         if (st == STINT_OK)
-            lower(made, more >= 2);
+            lower(made, true, more >= 2);
         sti_exchange_graph_destroy(made);
     }
     sti_rebatch_destroy(r);
@@ -80,7 +80,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         memcpy(text, data, size);
     text[size] = '\0';
     if (sti_network_text_read(text, "fuzz", &g) == STINT_OK && give_numbers(g)) {
-        lower(g, false);
+        lower(g, false, false);
         rebatch(g);
     }
     sti_exchange_graph_destroy(g);

@@ -265,8 +265,9 @@ const sti_cli_command sti_cmd_finetune = {
     .example = "stint finetune runs/a --data photos --what bias --out runs/b\n"
                "stint finetune gpt2 --data notes.txt --tensors 'h.8-11.attn.*' --plan",
     .about =
-        "Network, sizes, tokeniser and normalisation are MODEL's, a file, a run or a "
-        "folder in Hugging Face's layout; other classes get a new classifier. What is "
+        "Network, sizes, tokeniser and normalisation are MODEL's, a file, a run, an "
+        "imported network or a folder in Hugging Face's layout; other classes get a "
+        "new classifier. What is "
         "not trained has no gradient and no saved activations. Without options it is 3 "
         "epochs of batches of 32 (text: 8) at a rate of 0.02 (text: 3e-4).",
     .min_operands = 1,
