@@ -3,11 +3,12 @@
  *
  * It makes an instruction only where all that it touches is plain: code and tables in
  * the part of the image that is read without a mapper, RAM, the stack in RAM, writes of
- * TIA. All else is left to the interpreter of cpu_ale.c, an instruction at a time: code
- * in RAM or beside hot spots, reads of TIA and RIOT, mappers, decimal mode, rare
- * opcodes. What the data bus holds is kept where the program goes on elsewhere, since
- * code may lie where nothing but the bus answers; else an instruction finds there what
- * it has fetched itself, and the last one of a frame is the interpreter's. */
+ * TIA, reads of whole addresses. All else is left to the interpreter of cpu_ale.c, an
+ * instruction at a time: code in RAM or beside hot spots, other reads of chips and
+ * mappers, decimal mode, rare opcodes. What the data bus holds is kept where the
+ * program goes on elsewhere, since code may lie where nothing but the bus answers; else
+ * an instruction finds there what it has fetched itself, and the last one of a frame is
+ * the interpreter's. */
 #include "atari/cpu_decoded.h"
 
 #include "atari/bus.h"
@@ -186,6 +187,20 @@ INLINE bool plain(const fast *f, uint16_t address, uint8_t *value_out)
     return (address & 0x280) == 0x80;
 }
 
+/* A read of any address, behind its instruction: chips and mappers see the cycle, and
+ * the byte that was fetched last. */
+INLINE uint8_t read_word(fast *f, uint16_t address)
+{
+    sti_cpu *r = f->cpu;
+    uint8_t value = 0;
+    if (plain(f, address, &value))
+        return value;
+    r->cycles = f->cycles;
+    r->bus = (uint8_t)(address >> 8);
+    r->was_read = true;
+    return sti_bus_read(f->bus, r, address);
+}
+
 INLINE bool indexed(fast *f, uint16_t base, unsigned index, uint8_t *value_out)
 {
     const uint16_t at = (uint16_t)(base + index);
@@ -316,8 +331,7 @@ INLINE int64_t wait(fast *f, int64_t instructions)
 #define INDEXED(opcode, r, op) \
     case opcode: v = (uint8_t)(d.operand + f.r); if (v < 0x80) goto slow; \
         v = f.ram[v & 0x7f]; STEP(2, 4); op; break;
-#define WORD(opcode, op) \
-    case opcode: if (!plain(&f, d.operand, &v)) goto slow; STEP(3, 4); op; break;
+#define WORD(opcode, op) case opcode: STEP(3, 4); v = read_word(&f, d.operand); op; break;
 #define TABLE(opcode, r, op) \
     case opcode: if (!indexed(&f, d.operand, f.r, &v)) goto slow; STEP(3, 4); op; break;
 #define POINTER(opcode, op) \
