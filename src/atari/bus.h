@@ -104,7 +104,9 @@ static inline void sti_bus_write(sti_bus *bus, sti_cpu *cpu, uint16_t address,
     }
 }
 
-/* Runs on ALE's processor, or on the exact one, till the frame ends. */
+/* Runs on ALE's processor, or on the exact one, till the frame ends. To interpret gives
+ * what to run gives, bit for bit, but slower. */
+void sti_cpu_interpret_ale(sti_bus *bus, int64_t instructions);
 void sti_cpu_run_ale(sti_bus *bus, int64_t instructions);
 void sti_cpu_run_exact(sti_bus *bus, int64_t instructions);
 

@@ -38,9 +38,13 @@ stint_status sti_cart_load(const uint8_t *bytes, size_t n_bytes, const char *nam
             "was cut, or has a header, must be mended first",
             name, n_bytes);
     cart.rom = sti_alloc(n_bytes, "atari.rom");
-    if (!cart.rom)
+    cart.decoded = sti_alloc(n_bytes * sizeof *cart.decoded, "atari.decoded");
+    if (!cart.rom || !cart.decoded) {
+        sti_cart_close(&cart);
         return STINT_E_MEMORY;
+    }
     memcpy(cart.rom, bytes, n_bytes);
+    sti_cpu_decode(cart.rom, cart.bytes, cart.decoded);
     sti_sha256_init(&hash);
     sti_sha256_add(&hash, bytes, n_bytes);
     sti_sha256_hex(&hash, cart.sha256);
@@ -64,6 +68,7 @@ stint_status sti_cart_open(const char *path, sti_cart *cart_out)
 void sti_cart_close(sti_cart *cart)
 {
     sti_free(cart->rom);
+    sti_free(cart->decoded);
     *cart = (sti_cart){0};
 }
 

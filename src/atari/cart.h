@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "atari/cpu_decoded.h"
 #include "stint/status.h"
 
 enum { STI_CART_BYTES_MOST = 512 * 1024 };
@@ -25,6 +26,7 @@ typedef struct sti_cart_frame {
 /* An image, shared by all consoles that run it. */
 typedef struct sti_cart {
     uint8_t *rom;
+    sti_decoded *decoded; /* [bytes] */
     uint32_t bytes;
     uint32_t ram_bytes; /* RAM in the cartridge, which each console has of its own */
     const sti_mapper *mapper;

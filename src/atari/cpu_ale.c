@@ -18,7 +18,7 @@
     } while (0)
 #include "atari/cpu_body.h"
 
-void sti_cpu_run_ale(sti_bus *bus, int64_t instructions)
+void sti_cpu_interpret_ale(sti_bus *bus, int64_t instructions)
 {
     run_ale(&bus->console->cpu, bus, instructions);
 }

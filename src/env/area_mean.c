@@ -44,17 +44,33 @@ static int overlap(int first, int count, int c)
     return high > low ? high - low : 0;
 }
 
+/* Most of a line is runs of one colour, so eight pixels are one look at the table. */
+static void greys_of(const uint8_t grey[256], const uint8_t *colour, uint8_t *out)
+{
+    const uint64_t each = UINT64_C(0x0101010101010101);
+    for (int x = 0; x < STI_AREA_PIXELS; x += 8) {
+        uint64_t eight = 0;
+        memcpy(&eight, colour + x, sizeof eight);
+        if (eight == each * (eight & 0xff)) {
+            eight = each * grey[eight & 0xff];
+            memcpy(out + x, &eight, sizeof eight);
+        } else {
+            for (int i = x; i < x + 8; i++)
+                out[i] = grey[colour[i]];
+        }
+    }
+}
+
 /* The greys of a line, the larger of both. */
 static void levels_of(const area *a, ptrdiff_t at, uint8_t level[STI_AREA_LEVELS])
 {
-    for (int x = 0; x < STI_AREA_PIXELS; x++)
-        level[x] = a->grey[a->now[at + x]];
+    uint8_t other[STI_AREA_PIXELS];
+    greys_of(a->grey, a->now + at, level);
     if (!a->before || a->kernels->same(a->now + at, a->before + at))
         return;
-    for (int x = 0; x < STI_AREA_PIXELS; x++) {
-        const uint8_t other = a->grey[a->before[at + x]];
-        level[x] = level[x] > other ? level[x] : other;
-    }
+    greys_of(a->grey, a->before + at, other);
+    for (int x = 0; x < STI_AREA_PIXELS; x++)
+        level[x] = level[x] > other[x] ? level[x] : other[x];
 }
 
 static bool repeats(const area *a, ptrdiff_t at)

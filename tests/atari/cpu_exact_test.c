@@ -2,7 +2,9 @@
  * digit, the accesses of addressing modes, cycle counts, and jams. With
  * STINT_PROCESSOR_TESTS naming a folder of Tom Harte's tests in their binary form
  * (00.bin to ff.bin), all cases of those are run, too; with STINT_FUNCTIONAL_TEST
- * naming Klaus Dormann's 6502_functional_test.bin, that one. */
+ * naming Klaus Dormann's 6502_functional_test.bin, that one; and with
+ * STINT_DECIMAL_TEST naming his 6502_decimal_test.a65 (Bruce Clark's), assembled for
+ * 0200 with a jump to itself as end_of_test, that. */
 #include "flat_bus.h"
 
 #include <setjmp.h>
@@ -273,12 +275,37 @@ static void test_functional(void **state)
     assert_int_equal(cpu.pc, GOOD);
 }
 
+/* All pairs of bytes, digits or not, with the flags that it was assembled to look at.
+ * Byte 0B is 1 till all went well. */
+static void test_decimal_suite(void **state)
+{
+    enum { FROM = 0x200, ERROR = 0x0b };
+    const char *path = getenv("STINT_DECIMAL_TEST");
+    sti_cpu cpu = {.pc = FROM, .sp = 0xff, .nonzero = 1};
+    uint16_t before = 0;
+    (void)state;
+    if (!path)
+        skip();
+    FILE *file = fopen(path, "rb");
+    assert_non_null(file);
+    memset(&bus, 0, sizeof bus);
+    assert_true(fread(bus.ram + FROM, 1, sizeof bus.ram - FROM, file) > 100);
+    fclose(file);
+    do {
+        before = cpu.pc;
+        flat_run(&cpu, &bus, 1);
+    } while (cpu.pc != before && !bus.jammed);
+    assert_false(bus.jammed);
+    assert_int_equal(bus.ram[ERROR], 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_decimal),         cmocka_unit_test(test_accesses),
         cmocka_unit_test(test_cycles),          cmocka_unit_test(test_jam),
         cmocka_unit_test(test_processor_tests), cmocka_unit_test(test_functional),
+        cmocka_unit_test(test_decimal_suite),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

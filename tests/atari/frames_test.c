@@ -87,7 +87,6 @@ static void test_our_own(void **state)
     }
 }
 
-/* Skipping the drawing changes nothing but the picture: not RAM, not the latches. */
 /* A program that waits for the timer by A, X and Y, at every rate and from every
  * number, notes what it reads behind each wait, and makes a VSYNC now and then. intim:
  * the timer's address as the waits name it. */
@@ -164,6 +163,75 @@ static void test_waits(void **state)
     }
 }
 
+/* The loop over decoded instructions leaves all as the interpreter does, registers and
+ * what the bus held included: on programs made by chance, on our own with their
+ * mappers, and where a frame is cut. */
+static void check_tiers(const uint8_t *rom, size_t bytes, int frames)
+{
+    static sti_vcs other;
+    sti_cart cart[2] = {{0}};
+    sti_vcs *v[2] = {&vcs, &other};
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(sti_cart_load(rom, bytes, "rom", &cart[i]), STINT_OK);
+        if (i == 1) /* kind 0, which the loop leaves to the interpreter */
+            memset(cart[i].decoded, 0, bytes * sizeof *cart[i].decoded);
+        assert_int_equal(sti_vcs_init(v[i], &cart[i]), STINT_OK);
+    }
+    for (int frame = 0; frame < frames; frame++) {
+        for (int i = 0; i < 2; i++)
+            sti_vcs_frame(v[i], action_of(frame));
+        assert_memory_equal(&v[0]->console.cpu, &v[1]->console.cpu, sizeof(sti_cpu));
+        assert_memory_equal(&v[0]->console.riot, &v[1]->console.riot, sizeof(sti_riot));
+        assert_memory_equal(&v[0]->console.tia, &v[1]->console.tia, sizeof(sti_tia));
+        assert_memory_equal(sti_vcs_picture(v[0]), sti_vcs_picture(v[1]),
+                            STI_SCREEN_LINES * STI_LINE_PIXELS);
+        assert_int_equal(v[0]->console.cut_frames, v[1]->console.cut_frames);
+    }
+    for (int i = 0; i < 2; i++) {
+        sti_vcs_fini(v[i]);
+        sti_cart_close(&cart[i]);
+    }
+}
+
+/* Opcodes and operands by chance, which get everywhere. */
+static void make_noise(unsigned seed, uint8_t rom[4096])
+{
+    srand(seed);
+    for (int i = 0; i < 4096; i++)
+        rom[i] = (uint8_t)(rand() >> 7);
+    for (int i = 0; i + 3 < 4096; i += 3 + rand() % 5) {
+        static const uint8_t usual[] = {0xca, 0xd0, 0x85, 0xa5, 0x95, 0xb1, 0x20, 0x60,
+                                        0x69, 0xc9, 0xbd, 0x48, 0x68, 0x88, 0xa9, 0xe6};
+        rom[i] = usual[rand() % 16];
+        rom[i + 1] |= rand() % 2 ? 0x80 : 0;
+    }
+    rom[0xffc] = (uint8_t)rand();
+    rom[0xffd] = (uint8_t)(0xf0 | (rand() & 15));
+}
+
+static void test_tiers(void **state)
+{
+    (void)state;
+    for (unsigned seed = 300; seed < 340; seed++) {
+        uint8_t rom[ROM_MAKE_BYTES];
+        rom_make(seed, (int)(seed % 4), rom);
+        check_tiers(rom, sizeof rom, seed % 4 ? 3 : 20);
+        make_noise(seed, rom);
+        check_tiers(rom, 4096, 3);
+    }
+    for (size_t i = 0; i < sizeof own / sizeof own[0]; i++) {
+        char path[512];
+        void *data = NULL;
+        size_t bytes = 0;
+        (void)snprintf(path, sizeof path, "%s/../recipes/roms/%s.bin",
+                       STINT_TEST_SOURCE_DIR, own[i].name);
+        assert_int_equal(sti_file_read(path, 1 << 20, &data, &bytes), STINT_OK);
+        check_tiers(data, bytes, 20);
+        sti_free(data);
+    }
+}
+
+/* Skipping the drawing changes nothing but the picture: not RAM, not the latches. */
 static void test_undrawn(void **state)
 {
     (void)state;
@@ -249,8 +317,8 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_made_by_chance), cmocka_unit_test(test_our_own),
-        cmocka_unit_test(test_waits),          cmocka_unit_test(test_undrawn),
-        cmocka_unit_test(test_snapshot),
+        cmocka_unit_test(test_waits),          cmocka_unit_test(test_tiers),
+        cmocka_unit_test(test_undrawn),        cmocka_unit_test(test_snapshot),
     };
     if (argc >= 3 && strcmp(argv[1], "--write") == 0)
         return write_roms(argv[2], argc > 3 ? strtoul(argv[3], NULL, 10)
