@@ -11,21 +11,9 @@
 
 #include "pass/schedule_priv.h"
 
-/* Threads for which scratch is estimated; the plan asks again with the true number. */
-#define ESTIMATE_THREADS 2
-
 static bool is_view(const sti_node *node)
 {
     return (node->op->flags & STI_OP_VIEW) != 0;
-}
-
-/* Does input i of the node repeat an earlier one's content? */
-static bool repeats(const sti_scheduler *s, const sti_node *node, int32_t i)
-{
-    for (int32_t k = 0; k < i; k++)
-        if (node->in[k] >= 0 && s->content[node->in[k]] == s->content[node->in[i]])
-            return true;
-    return false;
 }
 
 static void reset_readers(sti_scheduler *s)
@@ -34,7 +22,7 @@ static void reset_readers(sti_scheduler *s)
     for (int32_t n = 0; n < s->nodes; n++) {
         const sti_node *node = sti_graph_node(s->graph, n);
         for (int32_t i = 0; i < node->n_in && !is_view(node); i++)
-            if (node->in[i] >= 0 && !repeats(s, node, i))
+            if (node->in[i] >= 0 && !sti_schedule_repeats(s, node, i))
                 s->readers[s->content[node->in[i]]]++;
     }
 }
@@ -54,64 +42,6 @@ static void set_bytes(sti_scheduler *s)
     }
     for (int32_t i = 0; i < sti_graph_output_count(s->graph); i++)
         s->bytes[s->content[sti_graph_outputs(s->graph)[i].value]] = 0;
-}
-
-/* Bytes that running the node makes and frees, now. */
-void sti_schedule_effect(const sti_scheduler *s, const sti_node *node, size_t *made,
-                         size_t *freed)
-{
-    *made = *freed = 0;
-    if (is_view(node))
-        return;
-    for (int32_t i = 0; i < node->n_out; i++) {
-        *made += s->bytes[node->out[i]];
-        if (s->readers[node->out[i]] == 0)
-            *freed += s->bytes[node->out[i]];
-    }
-    for (int32_t i = 0; i < node->n_in; i++) {
-        if (node->in[i] < 0 || repeats(s, node, i))
-            continue;
-        stint_value content = s->content[node->in[i]];
-        if (s->readers[content] == 1)
-            *freed += s->bytes[content];
-    }
-}
-
-/* Bytes that output 0 saves by lying over an operand which dies here. */
-static size_t overlaid(const sti_scheduler *s, const sti_node *node)
-{
-    for (int k = 0; k < 2 && k < node->n_in; k++) {
-        stint_value in = node->in[k];
-        if (!(node->op->flags & (unsigned)(STI_OP_INPLACE_0 << k)) || in < 0)
-            continue;
-        stint_value content = s->content[in];
-        size_t bytes = s->bytes[content];
-        if (sti_graph_value(s->graph, content)->role == STI_ROLE_NODE &&
-            s->readers[content] == 1 && bytes == s->bytes[node->out[0]])
-            return bytes;
-    }
-    return 0;
-}
-
-size_t sti_schedule_scratch(const sti_scheduler *s, const sti_node *node)
-{
-    return node->op->scratch_bytes
-               ? node->op->scratch_bytes(s->graph, node, ESTIMATE_THREADS)
-               : 0;
-}
-
-size_t sti_schedule_room(const sti_scheduler *s, const sti_node *node)
-{
-    size_t made, freed;
-    sti_schedule_effect(s, node, &made, &freed);
-    return made - overlaid(s, node) + sti_schedule_scratch(s, node);
-}
-
-void sti_schedule_consume(sti_scheduler *s, const sti_node *node, int32_t by)
-{
-    for (int32_t i = 0; i < node->n_in && !is_view(node); i++)
-        if (node->in[i] >= 0 && !repeats(s, node, i))
-            s->readers[s->content[node->in[i]]] -= by;
 }
 
 static void start(sti_scheduler *s)

@@ -23,6 +23,11 @@ typedef struct sti_scheduler {
     size_t live, height; /* bytes alive now, and the most so far */
 } sti_scheduler;
 
+/* ---- schedule_state.c ---- */
+
+/* Does input i of the node repeat an earlier one's content? */
+bool sti_schedule_repeats(const sti_scheduler *s, const sti_node *node, int32_t i);
+
 /* Bytes that running the node makes and frees, now; that it makes room for on top of
  * what is alive: what it makes, scratch, less what its result lies over. */
 void sti_schedule_effect(const sti_scheduler *s, const sti_node *node, size_t *made,
@@ -31,6 +36,8 @@ size_t sti_schedule_scratch(const sti_scheduler *s, const sti_node *node);
 size_t sti_schedule_room(const sti_scheduler *s, const sti_node *node);
 /* It has read its operands; and not, after all. */
 void sti_schedule_consume(sti_scheduler *s, const sti_node *node, int32_t by);
+
+/* ---- schedule_ahead.c, schedule_bound.c ---- */
 
 /* Up to `most` nodes that can be run now, one after another, without more than the
  * height so far, and free more than they make; their number, 0: there are none. */
