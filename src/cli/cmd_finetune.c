@@ -267,9 +267,9 @@ const sti_cli_command sti_cmd_finetune = {
     .about =
         "Network, sizes, tokeniser and normalisation are MODEL's, a file, a run, an "
         "imported network or a folder in Hugging Face's layout; other classes get a "
-        "new classifier. What is "
-        "not trained has no gradient and no saved activations. Without options it is 3 "
-        "epochs of batches of 32 (text: 8) at a rate of 0.02 (text: 3e-4).",
+        "new classifier. What is frozen has no gradient and saves no activations. "
+        "Without options it is 3 epochs of batches of 32 (text: 8) at 0.02 (text: "
+        "3e-4).",
     .min_operands = 1,
     .max_operands = 1,
     .recipe = true,

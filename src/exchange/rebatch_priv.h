@@ -49,6 +49,8 @@ typedef struct sti_batch_flow {
     sti_exchange_node copy; /* of it, to be changed; appended when its rule is done */
 } sti_batch_flow;
 
+/* Values in the order of their names, as they are to be found. */
+void sti_batch_sort(sti_rebatch *r);
 /* NULL: no such name. */
 const sti_batch_value *sti_batch_find(const sti_rebatch *r, const char *name);
 /* The value of operand i; NULL: it is left out. And the axis of its batch; -1: none. */
