@@ -90,8 +90,9 @@ static void fill_lines(uint8_t *picture, int lines, int kinds)
 {
     for (int y = 0; y < lines; y++)
         for (int x = 0; x < 160; x++)
-            picture[y * 160 + x] = y > 0 && rand() % 3 ? picture[(y - 1) * 160 + x]
-                                                       : (uint8_t)(rand() % kinds);
+            picture[y * 160 + x] =
+                (uint8_t)(y > 0 && rand() % 3 ? picture[(y - 1) * 160 + x]
+                                              : rand() % kinds);
     for (int y = 1; y < lines; y++)
         if (rand() % 2)
             memcpy(picture + y * 160, picture + (y - 1) * 160, 160);
