@@ -160,9 +160,7 @@ typedef struct stint_plan_machine {
     size_t memory_that_fits;
 } stint_plan_machine;
 
-/** What a run will take. tensors, stages and svg belong to the result: stint_plan_fini
- * frees them. The same recipe, data and desc give the same plan in every process. */
-/* How the expressions of one set of points of a field's loss get their derivatives. */
+/** How the expressions of one set of points of a field's loss get their derivatives. */
 typedef struct stint_plan_derivatives {
     /* The key: "inside", "border", "start" or "data". */
     const char *set;
@@ -176,6 +174,8 @@ typedef struct stint_plan_derivatives {
     double reverse_multiply_adds, jets_multiply_adds;
 } stint_plan_derivatives;
 
+/** What a run will take. tensors, stages and svg belong to the result: stint_plan_fini
+ * frees them. The same recipe, data and desc give the same plan in every process. */
 typedef struct stint_plan_result {
     /* Resident memory of the whole process at its highest. */
     size_t peak_bytes;

@@ -196,13 +196,21 @@ class PlanMachine(Structure):
                 ("batch_that_fits", c_int64), ("memory_that_fits", c_size_t)]
 
 
+class PlanDerivatives(Structure):
+    """stint_plan_derivatives (train.h)"""
+    _fields_ = [("set", c_char_p), ("jets", c_bool), ("laplacian", c_bool),
+                ("reverse_multiply_adds", c_double),
+                ("jets_multiply_adds", c_double)]
+
+
 class PlanResult(Structure):
     """stint_plan_result (train.h)"""
     _fields_ = [("peak_bytes", c_size_t), ("budget_bytes", c_size_t), ("fits", c_bool),
                 ("threads", c_int), ("lanes", c_int), ("batch", c_int64),
                 ("shards", c_int64), ("parameters", c_int64),
                 ("forward_flop", c_double), ("context", c_int64),
-                ("of_field", c_bool), ("smallest_bytes", c_size_t),
+                ("of_field", c_bool), ("derivatives", PlanDerivatives * 4),
+                ("derivative_count", c_int), ("smallest_bytes", c_size_t),
                 ("slowdown", c_double),
                 ("tensors", POINTER(PlanTensor)), ("tensor_count", c_int),
                 ("peak_at", c_char * 96), ("peak_at_bytes", c_size_t),

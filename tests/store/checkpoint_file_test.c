@@ -86,6 +86,8 @@ static const sti_position somewhere = {.step = 41,
                                        .chosen_right = 9,
                                        .chosen_others = 3,
                                        .better_step = 20,
+                                       .chosen_epoch = 4,
+                                       .better_epoch = 2,
                                        .grow_accumulate = 6,
                                        .grow_step = 30,
                                        .grow_epoch = 2,
@@ -120,13 +122,14 @@ static void test_position_of_other_files(void **state)
     (void)state;
     p.test_loss = (double)NAN;
     sti_position_add(&p, false, &t);
-    t.count -=
-        9; /* better_step, chosen_loss and seven of growing batches are the last */
+    /* Steps and epochs of the best and seven of growing batches are the last. */
+    t.count -= 11;
     write_texts(&t, inside("older"));
     assert_int_equal(sti_tensor_file_open(inside("older"), &f), STINT_OK);
     assert_int_equal(sti_position_read(f, &back), STINT_OK);
     assert_true(isnan(back.test_loss));
     assert_int_equal(back.better_step, 0);
+    assert_int_equal(back.chosen_epoch, 0);
     assert_int_equal(back.grow_accumulate, 0);
     assert_true(back.noise_weight == 0);
     sti_tensor_file_close(f);
