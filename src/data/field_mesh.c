@@ -33,10 +33,14 @@ bool sti_field_is_mesh(const char *path)
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { MESH_POINTS = 32768, READER_SECONDS = 300 };
+/* The reader has two seconds of CPU, and one more for each so many bytes of the file:
+ * some damaged files would keep it for ever. */
+enum { MESH_POINTS = 32768, READER_SECONDS = 2, BYTES_A_SECOND = 65536 };
 
 typedef struct mesh_calls {
     const struct aiScene *(*import)(const char *, unsigned);
@@ -202,13 +206,22 @@ static stint_status import_mesh(const char *path, triangles *t)
                             calls.text());
 }
 
+static void limit_time(const char *path)
+{
+    struct stat file = {.st_size = 0};
+    (void)stat(path, &file);
+    const rlim_t seconds = READER_SECONDS + (rlim_t)file.st_size / BYTES_A_SECOND;
+    const struct rlimit limit = {seconds, seconds + 1};
+    (void)setrlimit(RLIMIT_CPU, &limit);
+}
+
 _Noreturn static void run_reader(const char *path, int out)
 {
     triangles t = {.corner = NULL};
     const int quiet = open("/dev/null", O_WRONLY);
     if (quiet >= 0)
         (void)dup2(quiet, STDERR_FILENO); /* where it says what it asserts */
-    alarm(READER_SECONDS);
+    limit_time(path);
     const stint_status st = import_mesh(path, &t);
     const char *words = st == STINT_OK ? "" : stint_last_error();
     const reader_head head = {(int32_t)st, (int32_t)strlen(words),
@@ -282,7 +295,7 @@ static stint_status read_apart(const char *path, triangles *t)
         continue;
     if (st == STINT_OK && !whole)
         st = sti_fail(STINT_E_INPUT, "%s: libassimp %s on it (signal %d)", path,
-                      WIFSIGNALED(how) && WTERMSIG(how) == SIGALRM ? "took too long"
+                      WIFSIGNALED(how) && WTERMSIG(how) == SIGXCPU ? "took too long"
                                                                    : "broke down",
                       WIFSIGNALED(how) ? WTERMSIG(how) : 0);
     return st;
