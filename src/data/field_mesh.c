@@ -81,9 +81,18 @@ static double cross_product(const double *corner, double *out)
         a[c] = corner[3 + c] - corner[c];
         b[c] = corner[6 + c] - corner[c];
     }
-    for (int c = 0; c < 3; c++)
+    double most = 0, sum = 0;
+    for (int c = 0; c < 3; c++) {
         out[c] = a[(c + 1) % 3] * b[(c + 2) % 3] - a[(c + 2) % 3] * b[(c + 1) % 3];
-    return sqrt(out[0] * out[0] + out[1] * out[1] + out[2] * out[2]);
+        most = fmax(most, fabs(out[c]));
+        sum += out[c] * out[c];
+    }
+    if (sum > 1e-290 || !(most > 0))
+        return sqrt(sum);
+    sum = 0;
+    for (int c = 0; c < 3; c++) /* whose squares would be nothing */
+        sum += (out[c] / most) * (out[c] / most);
+    return most * sqrt(sum);
 }
 
 static bool read_corners(const struct aiMesh *mesh, const struct aiFace *face,
@@ -315,6 +324,10 @@ stint_status sti_field_open_mesh(const sti_field_want *want, sti_field_points *f
     }
     for (int64_t i = 0; st == STINT_OK && i < t.count; i++)
         t.area[i] = sum += cross_product(t.corner + 9 * i, normal);
+    if (st == STINT_OK && !(sum > 0))
+        st = sti_fail(STINT_E_INPUT,
+                      "%s: triangles without an area, beside the size of the whole",
+                      want->path);
     if (st == STINT_OK)
         st = draw_points(&t, f);
     sti_free(t.corner);
