@@ -52,6 +52,9 @@ static const char *const image_libraries[] = {
 #define REPORT_BYTES       (384 * KIB)
 #define REPORT_CLASS_BYTES ((size_t)256)
 
+/* Three pictures of a field and what it is drawn with. Measured: up to 400 KiB. */
+#define REPORT_FIELD_BYTES (640 * KIB)
+
 /* The thread of the communicator and its library; what it keeps of a peer. */
 #define NET_BYTES      (320 * KIB)
 #define NET_RANK_BYTES (8 * KIB)
@@ -189,15 +192,19 @@ static void add_search(const sti_run_values *run, sti_account *account)
 }
 
 /* When the run's memory is free the report is drawn, which may take more than a small
- * network did: its images are decoded again, one after another. */
-static void add_report(const sti_setup *setup, sti_account *account)
+ * network did: its images are decoded again, one after another. A field is drawn anew
+ * from its model beside its picture. */
+static void add_report(const sti_setup *setup, const sti_step_engine_sizes *sizes,
+                       sti_account *account)
 {
     const sti_inputs *in = setup->inputs;
     const size_t classes = !in->train_data ? 0 : (size_t)in->network.model.classes;
     const size_t images =
         in->test_data ? sti_data_memory_bytes(in->test_data, 1, 1) : 0;
+    const size_t field =
+        in->field ? sizes->params + in->index_bytes + REPORT_FIELD_BYTES : 0;
     sti_account_raise(account, "report", "once: drawn when all else is free",
-                      setup->base_bytes + HEAP_BYTES + images + REPORT_BYTES +
+                      setup->base_bytes + HEAP_BYTES + images + field + REPORT_BYTES +
                           classes * REPORT_CLASS_BYTES);
 }
 
@@ -292,7 +299,7 @@ void sti_memory_account(const sti_setup *setup, const sti_network *train,
                         account->total_bytes / STI_ACCOUNT_RESERVE_SHARE);
     add_search(sti_run_section_of(setup->inputs->recipe), account);
     add_start(setup, account);
-    add_report(setup, account);
+    add_report(setup, &sizes, account);
     /* Tokens were made in this very process, which took more than training will. */
     if (setup->inputs->text)
         sti_account_raise(account, "preparing the text", "once: its tokens are kept",
