@@ -172,7 +172,11 @@ bad 1 "beyond the largest double" --rhs ones.mtx
 for flags in "--triangle lower" "--method cg --precond none" "--method gmres" "--method bicgstab"; do
     "$STINT" solve p.mtx $flags --solves 1000000 --out x.npy -q >out 2>err &
     solver=$!
-    sleep 0.3
+    for i in $(seq 200); do # until it listens to SIGTERM, bit 14
+        grep -q '^SigCgt:.*[4-7c-f]...$' /proc/$solver/status && break
+        sleep 0.05
+    done
+    sleep 0.1
     kill -TERM $solver
     wait $solver
     status=$?

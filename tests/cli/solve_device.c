@@ -40,9 +40,9 @@ static const char *create(const sti_sparse_natural *t, bool single,
                           sti_trsv_cuda **plan_out)
 {
     const size_t n = (size_t)t->n, entries = (size_t)t->start[n];
-    sti_trsv_cuda *plan = malloc(sizeof *plan);
     if (fails("create"))
         return "it has no memory";
+    sti_trsv_cuda *plan = malloc(sizeof *plan);
     *plan = (sti_trsv_cuda){*t, single};
     plan->t.start = copy_of(t->start, (n + 1) * sizeof *t->start);
     plan->t.column = copy_of(t->column, entries * sizeof *t->column);
