@@ -37,6 +37,7 @@ eval_every = 150
 name = adam
 lr = 2e-3
 INI
+sounds=4 # the status of one where a picture is wanted: it is read, or cannot be
 if "$STINT" train sound.ini --data tone.wav --out stereo -q 2>err; then
     run 0 field eval stereo --points times.npy --order 0 --out s.npy
     $python "$oracle" sound both || fail "a sound of two channels"
@@ -49,6 +50,7 @@ if "$STINT" train sound.ini --data tone.wav --out stereo -q 2>err; then
     echo RIFF >junk.wav
     run 4 train sound.ini --data junk.wav --out no
 else
+    sounds=8
     run 8 train sound.ini --data tone.wav --out no
     says err "libsndfile"
 fi
@@ -80,8 +82,8 @@ done
 run 0 train "$STINT_SOURCE/recipes/field-paste.ini" --data pasted --set train.steps=1 --set model.width=8 --out paste -q
 paste 4 dark.bmp --out no
 says err "dark everywhere"
-paste 4 tone.wav --out no
-says err "no picture"
+paste $sounds tone.wav --out no
+[ $sounds = 8 ] || says err "no picture"
 run 0 field paste --under under.bmp --over over.bmp --mask where.bmp --size 16 --out small
 run 4 field paste --under under.bmp --over paste/report.html --mask where.bmp --out no
 run 2 field paste --under under.bmp --over over.bmp --out no
