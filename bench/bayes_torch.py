@@ -9,7 +9,7 @@ divergence is closed, summed over the weights and divided by the training images
   bayes_torch.py quality ARRAYS EPOCHS SEED SAMPLES NETWORKS [plain]
       LeNet-5 on CIFAR-10: accuracy, loss, calibration error, AUROC of the entropy.
 """
-import json, math, resource, sys, time
+import json, math, os, resource, sys, time
 
 import numpy as np
 import torch
@@ -178,7 +178,7 @@ def quality(arrays, epochs, seed, samples, networks, plain):
 
 
 if __name__ == "__main__":
-    torch.set_num_threads(2)
+    torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", 2)))
     torch.set_flush_denormal(True)
     if sys.argv[1] == "speed":
         speed(int(sys.argv[2]), int(sys.argv[3]), sys.argv[4], int(sys.argv[5]))

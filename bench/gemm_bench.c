@@ -32,7 +32,7 @@ static struct options {
     double ms;
     const char *section, *coretype;
     bool csv;
-} options = {.threads = 1, .rounds = 5, .ms = 25, .coretype = "SKYLAKEX"};
+} options = {.threads = 1, .rounds = 5, .ms = 25};
 
 typedef struct shape {
     int64_t m, n, k;
@@ -541,6 +541,9 @@ static bool wanted(const char *section)
 int main(int argc, char **argv)
 {
     shape shapes[SHAPES];
+    /* What OpenBLAS itself takes such CPUs for is slower. */
+    if (__builtin_cpu_supports("avx512f"))
+        options.coretype = "SKYLAKEX";
     const int count = parse(argc, argv, shapes);
     if (count < 0) {
         fprintf(stderr, "usage: gemm_bench [-j THREADS] [-s brgemm|big|odd|int8] "

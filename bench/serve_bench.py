@@ -67,6 +67,20 @@ if __name__ == "__main__":
 """
 
 
+def cpu_seconds(group):
+    """Of all processes of a group, those that ended and were waited for among them."""
+    ticks = 0
+    for name in os.listdir("/proc"):
+        if name.isdigit():
+            try:
+                fields = open(f"/proc/{name}/stat").read().rsplit(")", 1)[1].split()
+            except OSError:
+                continue
+            if int(fields[2]) == group:
+                ticks += sum(int(f) for f in fields[11:15])
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
 def free_port():
     with socket.socket() as s:
         s.bind(("127.0.0.1", 0))
@@ -118,21 +132,25 @@ def load(name, port, rate, seconds, sla, a):
 
 
 def compare(names, servers, a):
-    best = dict.fromkeys(names, 0.0)
+    best, least = dict.fromkeys(names, 0.0), dict.fromkeys(names, float("inf"))
     print(f"in time: answered within {a.sla:g} ms of the time that was due; {a.seconds:g} s each")
     print(f"{'offered':>9} {'server':>9} {'in time':>11} {'share':>7} {'p50':>10} {'p95':>10} {'p99':>10} "
-          f"{'refused':>8} {'failed':>7}")
+          f"{'refused':>8} {'failed':>7} {'CPU':>10}")
     for rate in (float(r) for r in a.rates.split(",")):
         for _ in range(a.rounds):
             for name in names:
+                before = cpu_seconds(servers[name][0].pid)
                 j = load(name, servers[name][1], rate, a.seconds, a.sla, a)
+                cpu = 1e6 * (cpu_seconds(servers[name][0].pid) - before) / max(j["in_time"], 1)
+                least[name] = min(least[name], cpu if j["in_time"] > 0.95 * j["sent"] else least[name])
                 share = j["in_time"] / max(j["sent"], 1)
                 best[name] = max(best[name], rate if share >= 0.95 else 0)
                 ms = [f"{v:7.2f} ms" if v is not None else f"{'-':>10}" for v in (j["p50_ms"], j["p95_ms"], j["p99_ms"])]
                 print(f"{rate:7.0f}/s {name:>9} {j['good_per_s']:9.1f}/s {100 * share:5.1f} % {' '.join(ms)} "
-                      f"{j['other']:8d} {j['failed']:7d}", flush=True)
+                      f"{j['other']:8d} {j['failed']:7d} {cpu:7.0f} us", flush=True)
                 time.sleep(0.5)
     print("highest rate with 95 of 100 in time: " + ", ".join(f"{n} {best[n]:g}/s" for n in names))
+    print("least CPU time of the server an answer there: " + ", ".join(f"{n} {least[n]:.0f} us" for n in names))
 
 
 def main():

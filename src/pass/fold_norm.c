@@ -19,18 +19,19 @@ static bool is_frozen(const stint_graph *g, stint_value v, const sti_train_set *
     return row->role == STI_ROLE_PARAM && !set->trains(set->user, row, &share);
 }
 
-/* The convolution that a frozen normalisation may become part of; NULL: none. */
+/* The convolution that a frozen normalisation may become part of; NULL: none. Values
+ * that folding has made are not in `uses`: none of them is a convolution's own. */
 static sti_node *convolution_of(const stint_graph *g, const sti_node *norm,
                                 const sti_uses *uses, const sti_train_set *set,
                                 bool bytes)
 {
     const sti_batch_norm_attr *attr = norm->attr;
     if (norm->op != &sti_op_batch_norm || !attr->eval || attr->has_residual ||
-        attr->relu || norm->n_in <= RUN_VARIANCE || uses->count[norm->in[X]] != 1)
+        attr->relu || norm->n_in <= RUN_VARIANCE)
         return NULL;
     sti_node *conv = sti_graph_value(g, norm->in[X])->producer;
-    if (!conv || conv->op != &sti_op_conv2d || !is_frozen(g, conv->in[1], set) ||
-        !is_frozen(g, norm->in[SCALE], set))
+    if (!conv || conv->op != &sti_op_conv2d || uses->count[norm->in[X]] != 1 ||
+        !is_frozen(g, conv->in[1], set) || !is_frozen(g, norm->in[SCALE], set))
         return NULL;
     const sti_conv2d_attr *window = conv->attr;
     const bool deep = sti_graph_value(g, conv->in[1])->shape.dim[2] > 1;

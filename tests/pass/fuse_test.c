@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 
+#include <stdio.h>
 #include <string.h>
 
 #include "op/op.h"
@@ -171,6 +172,45 @@ static void fused_after_the_gradients(void **state)
     stint_graph_destroy(t.g);
 }
 
+static bool trains_nothing(const void *user, const sti_value_row *param,
+                           sti_train_share *share_out)
+{
+    (void)user;
+    (void)param;
+    (void)share_out;
+    return false;
+}
+
+/* The norm behind a norm has no convolution of its own, and keeps its pass; many nodes
+ * are made before it is looked at. */
+static void frozen_norms_behind_norms(void **state)
+{
+    (void)state;
+    image_net net = new_net(STINT_TRAIN);
+    stint_value y = net.x;
+    sti_graph_freeze_norm(net.g);
+    for (int i = 0; i < 8; i++) {
+        char scope[16];
+        snprintf(scope, sizeof scope, "c%d", i);
+        y = norm(net.g, scope, conv(net.g, scope, y, false));
+        snprintf(scope, sizeof scope, "n%d", i);
+        y = norm(net.g, scope, y);
+    }
+    fetch(net.g, y);
+    assert_int_equal(
+        sti_pass_fold_norm(net.g, &(sti_train_set){trains_nothing, NULL}, false),
+        STINT_OK);
+    assert_int_equal(count_op(net.g, "batch_norm"), 8);
+    assert_int_equal(count_op(net.g, "bias"), 8);
+    for (int32_t n = 0; n < sti_graph_node_count(net.g); n++) {
+        const sti_node *node = sti_graph_node(net.g, n);
+        if (strcmp(node->op->name, "batch_norm") == 0)
+            assert_string_equal(
+                sti_graph_value(net.g, node->in[0])->producer->op->name, "bias");
+    }
+    stint_graph_destroy(net.g);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -181,6 +221,7 @@ int main(void)
         cmocka_unit_test(a_second_reader_prevents_it),
         cmocka_unit_test(what_does_not_fit_stays),
         cmocka_unit_test(fused_after_the_gradients),
+        cmocka_unit_test(frozen_norms_behind_norms),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
