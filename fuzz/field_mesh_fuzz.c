@@ -21,7 +21,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (sti_field_points_open(&want, &p) == STINT_OK)
         for (int64_t i = 0; i < p->count; i++) {
             const float *n = p->values + i * p->columns + 1;
-            if (!(fabsf(p->points[3 * i]) <= 0.901f) ||
+            for (int c = 0; c < 3; c++)
+                if (!(fabsf(p->points[3 * i + c]) <= 0.901f))
+                    abort();
+            if (!isfinite(n[-1]) ||
                 !(fabsf(n[0] * n[0] + n[1] * n[1] + n[2] * n[2] - 1) < 1e-3f))
                 abort();
         }

@@ -216,7 +216,7 @@ typedef struct stint_plan_result {
      * do. */
     int64_t stage_too_large, images_that_fit;
     /* Lines of the plan, [part_count]. */
-    stint_plan_part parts[16];
+    stint_plan_part parts[20];
     int part_count;
     /* Memory of the whole process over one step: the step cut into timeline_count even
      * slices of its operators, the highest of each slice. 0: not known. */

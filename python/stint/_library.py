@@ -216,7 +216,7 @@ class PlanResult(Structure):
                 ("peak_at", c_char * 96), ("peak_at_bytes", c_size_t),
                 ("batch_that_fits", c_int64), ("shards_that_fit", c_int64),
                 ("stage_too_large", c_int64), ("images_that_fit", c_int64),
-                ("parts", PlanPart * 16), ("part_count", c_int),
+                ("parts", PlanPart * 20), ("part_count", c_int),
                 ("timeline_bytes", c_size_t * 64), ("timeline_count", c_int),
                 ("svg", c_char_p), ("net", PlanNet), ("stages", POINTER(PlanStage)),
                 ("stage_count", c_int), ("run_rank_bytes", c_double),

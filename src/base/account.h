@@ -14,7 +14,7 @@
 
 #include "stint/status.h"
 
-enum { STI_ACCOUNT_PARTS = 16 };
+enum { STI_ACCOUNT_PARTS = 20 };
 
 typedef struct sti_account_part {
     const char *name;   /* "parameters" */

@@ -5,6 +5,7 @@
 
 #include "base/fail.h"
 #include "base/file.h"
+#include "base/finite.h"
 #include "base/library.h"
 #include "base/memory.h"
 #include "data/field_priv.h"
@@ -94,6 +95,16 @@ static stint_status check_frames(const char *path, const SF_INFO *info)
     return STINT_OK;
 }
 
+static stint_status check_samples(const char *path, const float *in, int64_t frames,
+                                  int channels)
+{
+    const int64_t at = sti_first_not_finite(in, frames * channels);
+    return at < 0 ? STINT_OK
+                  : sti_fail(STINT_E_INPUT,
+                             "%s: sample %" PRId64 " of channel %d is not finite", path,
+                             at / channels, (int)(at % channels) + 1);
+}
+
 static void keep_frames(const sti_field_want *want, const float *in, int channels,
                         sti_field_points *f)
 {
@@ -128,6 +139,8 @@ static stint_status read_frames(const sti_field_want *want, const sound_calls *c
     if (st == STINT_OK && calls->read(file, in, f->count) != f->count)
         st = sti_fail(STINT_E_INPUT, "%s: cut short or damaged: %s", path,
                       calls->text(file));
+    if (st == STINT_OK)
+        st = check_samples(path, in, f->count, info->channels);
     if (st == STINT_OK)
         keep_frames(want, in, info->channels, f);
     sti_free(in);

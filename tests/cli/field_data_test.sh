@@ -49,6 +49,17 @@ if "$STINT" train sound.ini --data tone.wav --out stereo -q 2>err; then
     says err "cut short"
     echo RIFF >junk.wav
     run 4 train sound.ini --data junk.wav --out no
+    $python - <<'PY'
+import struct
+samples = [0.1] * 600
+samples[100] = float("nan")
+data = struct.pack("<600f", *samples)
+head = struct.pack("<IHHIIHH", 16, 3, 2, 8000, 64000, 8, 32)
+open("nan.wav", "wb").write(b"RIFF" + struct.pack("<I", 36 + len(data)) + b"WAVEfmt " + head + b"data" +
+                            struct.pack("<I", len(data)) + data)
+PY
+    run 4 train sound.ini --data nan.wav --out no
+    says err "sample 50 of channel 1 is not finite"
 else
     sounds=8
     run 8 train sound.ini --data tone.wav --out no

@@ -4,6 +4,7 @@
 #include <cfloat>
 #include <cstdlib>
 #include <cstring>
+#include <new>
 #include <vector>
 
 #include <cuda/atomic>
@@ -258,22 +259,41 @@ extern "C" int sti_trsv_cuda_devices(void)
     return count;
 }
 
-extern "C" const char *sti_trsv_cuda_create(const sti_sparse_natural *t, bool single,
-                                            sti_trsv_cuda **plan_out)
+namespace
 {
-    sti_trsv_cuda *plan = new sti_trsv_cuda;
+
+const char *create(const sti_sparse_natural *t, bool single, sti_trsv_cuda *plan)
+{
     const size_t bytes = static_cast<size_t>(t->n) * (single ? 4 : 8);
     plan->n = static_cast<int>(t->n);
     plan->single = single;
     plan->unit = t->unit;
     const bool copied = single ? copy_rows<float>(t, plan) : copy_rows<double>(t, plan);
-    if (!copied || !plan->b.take(bytes) || !plan->x.take(bytes) ||
-        !plan->own.take(bytes) || !plan->ticket.take(sizeof(unsigned))) {
-        delete plan;
-        return last_error();
+    return copied && plan->b.take(bytes) && plan->x.take(bytes) &&
+                   plan->own.take(bytes) && plan->ticket.take(sizeof(unsigned))
+               ? nullptr
+               : last_error();
+}
+
+} // namespace
+
+// No exception leaves for C: the copy in the order of levels is made in host memory.
+extern "C" const char *sti_trsv_cuda_create(const sti_sparse_natural *t, bool single,
+                                            sti_trsv_cuda **plan_out)
+{
+    const char *error = "not enough memory";
+    sti_trsv_cuda *plan = new (std::nothrow) sti_trsv_cuda;
+    if (!plan)
+        return error;
+    try {
+        error = create(t, single, plan);
+    } catch (const std::bad_alloc &) {
     }
-    *plan_out = plan;
-    return nullptr;
+    if (error)
+        delete plan;
+    else
+        *plan_out = plan;
+    return error;
 }
 
 extern "C" void sti_trsv_cuda_destroy(sti_trsv_cuda *plan)
