@@ -20,6 +20,8 @@
 enum {
     STREAM_BLOCK = 4096, /* bytes of a stream that are asked for at once */
     OVER_IDLE_S = 2,
+    FEWER = 16, /* connections than there were, for memory to be given back */
+    TIDY_S = 1, /* at most so often */
     OTHER_FILES = 64 /* that a server has open */
 };
 
@@ -51,7 +53,9 @@ struct sti_http {
     atomic_bool quiet; /* no new connections: the listening socket is ours again */
     atomic_size_t bodies_bytes; /* that are held now */
     atomic_llong open;          /* handed over and not over */
-    int connections;            /* the connections' thread's */
+    atomic_int connections;     /* counted by the connections' thread */
+    atomic_int most;            /* of them, since memory was given back */
+    int64_t tidied_ns;          /* when that was */
 };
 
 /* What a request is to this file. */
@@ -319,10 +323,13 @@ static void connection_changed(void *user, struct MHD_Connection *connection,
 {
     sti_http *http = user;
     if (what == MHD_CONNECTION_NOTIFY_CLOSED) {
-        http->connections--;
+        atomic_fetch_sub(&http->connections, 1);
         return;
     }
-    if (++http->connections <= http->desc.max_connections)
+    const int now = atomic_fetch_add(&http->connections, 1) + 1;
+    if (now > atomic_load(&http->most))
+        atomic_store(&http->most, now);
+    if (now <= http->desc.max_connections)
         return;
     *context = http;
     (void)http->mhd.set(connection, MHD_CONNECTION_OPTION_TIMEOUT,
@@ -402,6 +409,20 @@ int64_t sti_http_open(const sti_http *http)
     return atomic_load(&http->open);
 }
 
+/* What a crowd of connections leaves lies free between what is in use, and the C library
+ * keeps it. */
+void sti_http_tidy(sti_http *http)
+{
+    const int now = atomic_load(&http->connections), most = atomic_load(&http->most);
+    const int64_t clock_ns = sti_clock_ns();
+    if (most - now < FEWER || 2 * now > most ||
+        clock_ns - http->tidied_ns < TIDY_S * INT64_C(1000000000))
+        return;
+    http->tidied_ns = clock_ns;
+    atomic_store(&http->most, now);
+    sti_memory_trim();
+}
+
 void sti_http_stop(sti_http *http)
 {
     if (!http)
@@ -431,6 +452,11 @@ const char *sti_http_address(const sti_http *http)
 }
 
 void sti_http_quiesce(sti_http *http)
+{
+    (void)http;
+}
+
+void sti_http_tidy(sti_http *http)
 {
     (void)http;
 }

@@ -70,6 +70,9 @@ void sti_http_quiesce(sti_http *http);
 /* Requests that were handed over and whose answers are not sent yet. From any thread.
  */
 int64_t sti_http_open(const sti_http *http);
+/* To be called now and then, by one thread: gives memory back to the system that
+ * connections have left which are closed now, a second apart at least. */
+void sti_http_tidy(sti_http *http);
 /* No request may wait any more. NULL is fine. */
 void sti_http_stop(sti_http *http);
 

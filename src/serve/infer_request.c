@@ -158,6 +158,25 @@ static stint_status decode_all(reader *r, const uint8_t *data, size_t bytes)
 
 /* ---- the input ---- */
 
+/* As it was sent, as far as it is of whole numbers; in words[room]. */
+static const char *shape_text(const json_t *shape, char *words, size_t room)
+{
+    const size_t dims = json_array_size(shape);
+    size_t at = 0;
+    if (!json_is_array(shape))
+        return "none";
+    for (size_t i = 0; i < dims; i++) {
+        const json_t *n = json_array_get(shape, i);
+        if (!json_is_integer(n) || room - at < 32)
+            return i > 0 && json_is_integer(n) ? "too many numbers"
+                                               : "not of whole numbers";
+        at += (size_t)snprintf(words + at, room - at, "%s%" JSON_INTEGER_FORMAT,
+                               i > 0 ? ", " : "[", json_integer_value(n));
+    }
+    snprintf(words + at, room - at, "%s", dims > 0 ? "]" : "[]");
+    return words;
+}
+
 static stint_status read_shape(reader *r, const json_t *input, bool encoded,
                                int64_t *batch_out)
 {
@@ -166,17 +185,20 @@ static stint_status read_shape(reader *r, const json_t *input, bool encoded,
     const int64_t want[] = {0, m->height, m->width, m->channels};
     const size_t dims = encoded ? 1 : 4;
     bool good = json_array_size(shape) == dims;
+    char seen[80];
     for (size_t i = 0; good && i < dims; i++) {
         const json_t *n = json_array_get(shape, i);
         good = json_is_integer(n) && (i == 0 || json_integer_value(n) == want[i]);
     }
     if (!good && encoded)
-        return sti_fail(STINT_E_INPUT, "image: shape: [batch] was wanted of BYTES");
+        return sti_fail(STINT_E_INPUT, "image: shape: %s; [batch] was wanted of BYTES",
+                        shape_text(shape, seen, sizeof seen));
     if (!good)
         return sti_fail(STINT_E_INPUT,
-                        "image: shape: [batch, %" PRId64 ", %" PRId64 ", %" PRId64
+                        "image: shape: %s; [batch, %" PRId64 ", %" PRId64 ", %" PRId64
                         "] was wanted",
-                        m->height, m->width, m->channels);
+                        shape_text(shape, seen, sizeof seen), m->height, m->width,
+                        m->channels);
     *batch_out = json_integer_value(json_array_get(shape, 0));
     return STINT_OK;
 }

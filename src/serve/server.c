@@ -167,6 +167,7 @@ stint_status sti_server_run(sti_server *server, stint_serve_result *result_out)
         sti_server_reload(server, sti_stop_take_save());
         sti_texts_tidy(server);
         sti_models_tidy(server);
+        sti_http_tidy(server->http);
         st = sti_server_watch(server);
         rest(20);
     }
