@@ -94,6 +94,10 @@ typedef void stint_log_fn(void *user, stint_log_level level, const char *text);
  * library. */
 STINT_API void stint_set_log(stint_log_fn *fn, void *user);
 
+/** The least important messages that are sent, STINT_LOG_DEBUG at first. Others are not
+ * made, nor is what they alone would tell found out. Not thread-safe, as above. */
+STINT_API void stint_set_log_level(stint_log_level least);
+
 #ifdef __cplusplus
 }
 #endif

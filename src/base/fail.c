@@ -12,6 +12,7 @@
 static _Thread_local char fail_text[STI_FAIL_TEXT_BYTES];
 
 static stint_log_fn *log_fn;
+static stint_log_level log_least = STINT_LOG_DEBUG;
 static void *log_user;
 
 const char *stint_last_error(void)
@@ -59,6 +60,16 @@ void stint_set_log(stint_log_fn *fn, void *user)
 {
     log_fn = fn;
     log_user = user;
+}
+
+void stint_set_log_level(stint_log_level least)
+{
+    log_least = least;
+}
+
+bool sti_log_shows(stint_log_level level)
+{
+    return log_fn && level <= log_least;
 }
 
 stint_status sti_fail(stint_status status, const char *format, ...)
@@ -118,7 +129,7 @@ stint_status sti_fail_errno(const char *format, ...)
 
 void sti_log(stint_log_level level, const char *format, ...)
 {
-    if (!log_fn)
+    if (!sti_log_shows(level))
         return;
     char line[2048];
     va_list args;

@@ -3,6 +3,8 @@
 #ifndef STI_BASE_FAIL_H
 #define STI_BASE_FAIL_H
 
+#include <stdbool.h>
+
 #include "stint/status.h"
 
 #if defined(__GNUC__)
@@ -31,6 +33,9 @@ stint_status sti_fail_errno(const char *format, ...) STI_PRINTF(1, 2);
             goto out;                  \
     } while (0)
 
+/* May a message of this level be shown? What is costly to find out is not found out
+ * for one that will not be (stint_set_log_level). */
+bool sti_log_shows(stint_log_level level);
 void sti_log(stint_log_level level, const char *format, ...) STI_PRINTF(2, 3);
 
 #endif

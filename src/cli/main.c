@@ -268,6 +268,7 @@ int main(int argc, char **argv)
     signal(SIGXFSZ, SIG_IGN); /* the write fails with EFBIG, and its part is removed */
     choose_log_level(argc, argv);
     stint_set_log(print_log, NULL);
+    stint_set_log_level(log_level);
     if (!sti_recipe_table_get()) { /* all that follows looks into it */
         complain("", STINT_E_BUG);
         return STINT_E_BUG;

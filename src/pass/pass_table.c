@@ -11,8 +11,9 @@ const sti_pass sti_passes[] = {
 
 static stint_status run_pass(stint_graph *graph, const sti_pass *pass)
 {
+    const bool told = sti_log_shows(STINT_LOG_DEBUG);
     sti_pass_note note = {""};
-    stint_status status = pass->run(graph, &note);
+    stint_status status = pass->run(graph, told ? &note : NULL);
     if (status == STINT_OK)
         status = stint_graph_check(graph);
     if (status)

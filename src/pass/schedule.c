@@ -11,17 +11,12 @@
 
 #include "pass/schedule_priv.h"
 
-static bool is_view(const sti_node *node)
-{
-    return (node->op->flags & STI_OP_VIEW) != 0;
-}
-
 static void reset_readers(sti_scheduler *s)
 {
     memset(s->readers, 0, (size_t)s->values * sizeof *s->readers);
     for (int32_t n = 0; n < s->nodes; n++) {
         const sti_node *node = sti_graph_node(s->graph, n);
-        for (int32_t i = 0; i < node->n_in && !is_view(node); i++)
+        for (int32_t i = 0; i < node->n_in && !sti_schedule_is_view(node); i++)
             if (node->in[i] >= 0 && !sti_schedule_repeats(s, node, i))
                 s->readers[s->content[node->in[i]]]++;
     }
@@ -237,7 +232,7 @@ stint_status sti_pass_schedule(stint_graph *graph, sti_pass_note *note)
             found = true;
         }
     }
-    if (look_ahead > 0)
+    if (look_ahead > 0 && note)
         status = sti_schedule_bound(&s, &bound);
     if (status == STINT_OK && found)
         status = sti_graph_reorder(graph, best);

@@ -77,7 +77,7 @@ static void hold_all(const ancestry *a, int32_t *list)
         for (int32_t n = 0; n < s->nodes; n++) {
             const sti_node *node = sti_graph_node(s->graph, n);
             bool reads = false;
-            for (int32_t i = 0; i < node->n_in && !(node->op->flags & STI_OP_VIEW); i++)
+            for (int32_t i = 0; i < node->n_in && !sti_schedule_is_view(node); i++)
                 reads = reads || (node->in[i] >= 0 && s->content[node->in[i]] == v);
             if (reads)
                 list[count++] = n;
@@ -90,7 +90,7 @@ static void hold_all(const ancestry *a, int32_t *list)
 static size_t least_room(const sti_scheduler *s, const sti_node *node)
 {
     size_t room = sti_schedule_scratch(s, node);
-    for (int32_t i = 0; i < node->n_out && !(node->op->flags & STI_OP_VIEW); i++)
+    for (int32_t i = 0; i < node->n_out && !sti_schedule_is_view(node); i++)
         room += s->bytes[node->out[i]];
     for (int k = 0; k < 2 && k < node->n_in; k++)
         if (node->op->flags & (unsigned)(STI_OP_INPLACE_0 << k) && node->in[k] >= 0 &&

@@ -25,6 +25,8 @@ typedef struct sti_scheduler {
 
 /* ---- schedule_state.c ---- */
 
+bool sti_schedule_is_view(const sti_node *node); /* makes no bytes of its own */
+
 /* Does input i of the node repeat an earlier one's content? */
 bool sti_schedule_repeats(const sti_scheduler *s, const sti_node *node, int32_t i);
 
@@ -43,7 +45,8 @@ void sti_schedule_consume(sti_scheduler *s, const sti_node *node, int32_t by);
  * height so far, and free more than they make; their number, 0: there are none. */
 int sti_schedule_chain(sti_scheduler *s, int most, int32_t *chain_out);
 
-/* Bytes that any order takes at its height. STINT_E_MEMORY. */
+/* Bytes that any order takes at its height; by the square of the nodes, so only where
+ * it is told. STINT_E_MEMORY. */
 stint_status sti_schedule_bound(const sti_scheduler *s, size_t *bytes_out);
 
 enum { STI_SCHEDULE_CHAIN = 8 }; /* the most nodes that are looked ahead */

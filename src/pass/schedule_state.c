@@ -4,7 +4,7 @@
 /* Threads for which scratch is estimated; the plan asks again with the true number. */
 #define ESTIMATE_THREADS 2
 
-static bool is_view(const sti_node *node)
+bool sti_schedule_is_view(const sti_node *node)
 {
     return (node->op->flags & STI_OP_VIEW) != 0;
 }
@@ -23,7 +23,7 @@ void sti_schedule_effect(const sti_scheduler *s, const sti_node *node, size_t *m
                          size_t *freed)
 {
     *made = *freed = 0;
-    if (is_view(node))
+    if (sti_schedule_is_view(node))
         return;
     for (int32_t i = 0; i < node->n_out; i++) {
         *made += s->bytes[node->out[i]];
@@ -71,7 +71,7 @@ size_t sti_schedule_room(const sti_scheduler *s, const sti_node *node)
 
 void sti_schedule_consume(sti_scheduler *s, const sti_node *node, int32_t by)
 {
-    for (int32_t i = 0; i < node->n_in && !is_view(node); i++)
+    for (int32_t i = 0; i < node->n_in && !sti_schedule_is_view(node); i++)
         if (node->in[i] >= 0 && !sti_schedule_repeats(s, node, i))
             s->readers[s->content[node->in[i]]] -= by;
 }

@@ -107,12 +107,32 @@ static void test_names(void **state)
     assert_int_equal(STINT_E_TERMINATED, 143);
 }
 
+/* Levels that are not shown are not made. */
+static void levels_below_are_not_sent(void **state)
+{
+    char line[64] = "";
+    (void)state;
+    assert_false(sti_log_shows(STINT_LOG_ERROR)); /* to nobody */
+    stint_set_log(keep_line, line);
+    assert_true(sti_log_shows(STINT_LOG_DEBUG));
+    stint_set_log_level(STINT_LOG_WARNING);
+    assert_false(sti_log_shows(STINT_LOG_INFO));
+    sti_log(STINT_LOG_INFO, "a");
+    assert_string_equal(line, "");
+    assert_true(sti_log_shows(STINT_LOG_WARNING));
+    sti_log(STINT_LOG_WARNING, "b");
+    assert_string_equal(line, "1b");
+    stint_set_log_level(STINT_LOG_DEBUG);
+    stint_set_log(NULL, NULL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_record), cmocka_unit_test(test_too_long),
         cmocka_unit_test(test_errno),  cmocka_unit_test(test_thread_local),
         cmocka_unit_test(test_log),    cmocka_unit_test(test_names),
+        cmocka_unit_test(levels_below_are_not_sent),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

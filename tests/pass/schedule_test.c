@@ -199,8 +199,30 @@ static void orders_are_as_good_as_said(void **state)
     assert_true(better > 0 && best > GRAPHS / 2 && tight > GRAPHS / 4);
 }
 
+/* Blocks that a schedule takes. */
+static int64_t blocks_of(int look_ahead, sti_pass_note *note)
+{
+    stint_graph *g = random_graph(1);
+    sti_graph_set_look_ahead(g, look_ahead);
+    const int64_t before = sti_alloc_count();
+    assert_int_equal(sti_pass_schedule(g, note), STINT_OK);
+    const int64_t blocks = sti_alloc_count() - before;
+    stint_graph_destroy(g);
+    return blocks;
+}
+
+/* The bound is found for those who are told of it. */
+static void no_bound_that_nobody_reads(void **state)
+{
+    sti_pass_note note;
+    (void)state;
+    assert_int_equal(blocks_of(3, NULL), blocks_of(0, NULL));
+    assert_true(blocks_of(3, &note) > blocks_of(3, NULL));
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(orders_are_as_good_as_said)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(orders_are_as_good_as_said),
+                                       cmocka_unit_test(no_bound_that_nobody_reads)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
