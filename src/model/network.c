@@ -332,6 +332,76 @@ static stint_status append_gradients(const sti_network_desc *desc, sti_network *
     return st == STINT_OK && net->adds ? sti_pass_noise_again(g, NULL) : st;
 }
 
+/* The forward half, with what weights stand for in it: quantised, drawn, adapted. */
+static stint_status build_forward(const sti_network_desc *desc, stint_mode mode,
+                                  sti_network *net)
+{
+    stint_graph *g = net->graph;
+    stint_status st;
+    if (mode == STINT_EVAL && desc->sampled) {
+        sti_graph_sample(g);
+        sti_graph_keep_inputs(g); /* several networks see one batch */
+    }
+    STI_TRY(desc->field.coordinates > 0 ? append_field(desc, mode, net)
+            : desc->context             ? sti_network_append_text(desc, mode, net)
+                                        : append_images(desc, mode, net));
+    STI_TRY(sti_pass_quantise(g, STI_ROLE_PARAM, desc->weight_bits));
+    if (desc->loss.reference)
+        STI_TRY(
+            sti_pass_quantise(g, STI_ROLE_FIXED, desc->loss.reference->weight_bits));
+    STI_TRY(add_bayes(desc, mode, g));
+    st = sti_pass_lora(g, &desc->lora);
+out:
+    return st;
+}
+
+/* Nodes as they are differentiated: joined, by other means, from bytes. */
+static stint_status prepare(const sti_network_desc *desc, stint_mode mode,
+                            stint_graph *g)
+{
+    const sti_train_set set = {is_in_set, desc->update};
+    stint_status st;
+    if (mode == STINT_TRAIN && desc->update && desc->fold_norm)
+        STI_TRY(sti_pass_fold_norm(g, &set, desc->frozen_bytes));
+    STI_TRY(sti_pass_prepare(g));
+    if (desc->field.coordinates > 0)
+        STI_TRY(sti_pass_fuse_jets(g, NULL));
+    if (desc->winograd && !desc->bf16)
+        STI_TRY(sti_pass_winograd(g, NULL));
+    st = desc->update && desc->frozen_bytes ? sti_pass_bytes(g, &set) : STINT_OK;
+out:
+    return st;
+}
+
+/* The backward half, or weights held; in the order that takes least memory. */
+static stint_status finish(const sti_network_desc *desc, stint_mode mode,
+                           sti_network *net)
+{
+    stint_graph *g = net->graph;
+    const bool train = mode == STINT_TRAIN;
+    stint_status st;
+    if (train)
+        STI_TRY(append_gradients(desc, net));
+    if (train && desc->squares)
+        STI_TRY(append_squares(g));
+    if (desc->bf16)
+        STI_TRY(sti_pass_precision(g, NULL));
+    if (desc->constant && !train && !desc->bf16)
+        STI_TRY(hold_weights(g, desc->constant, desc->winograd));
+    if (net->adds)
+        STI_TRY(sti_pass_adds(g, NULL));
+    if (train && (desc->update || desc->at_once.op))
+        sti_graph_set_look_ahead(g, LOOK_AHEAD);
+    STI_TRY(sti_pass_standard(g));
+    if (train) {
+        sti_graph_update_at_once(g, &desc->at_once);
+        sti_graph_keep_constants(g, desc->keeps);
+    }
+    find_outputs(net);
+out:
+    return st;
+}
+
 stint_status sti_network_build(const sti_network_desc *desc, stint_mode mode,
                                int64_t images, sti_network *network)
 {
@@ -345,60 +415,17 @@ stint_status sti_network_build(const sti_network_desc *desc, stint_mode mode,
                        .rest = -1,
                        .kl_weight = -1,
                        .moved = -1};
-    stint_status st = stint_graph_create(mode, &net.graph);
-    if (st == STINT_OK && mode == STINT_EVAL && desc->sampled) {
-        sti_graph_sample(net.graph);
-        sti_graph_keep_inputs(net.graph); /* several networks see one batch */
-    }
+    stint_status st;
+    STI_TRY(stint_graph_create(mode, &net.graph));
+    STI_TRY(build_forward(desc, mode, &net));
+    STI_TRY(prepare(desc, mode, net.graph));
+    st = finish(desc, mode, &net);
+out:
     if (st == STINT_OK)
-        st = desc->field.coordinates > 0 ? append_field(desc, mode, &net)
-             : desc->context             ? sti_network_append_text(desc, mode, &net)
-                                         : append_images(desc, mode, &net);
-    if (st == STINT_OK)
-        st = sti_pass_quantise(net.graph, STI_ROLE_PARAM, desc->weight_bits);
-    if (st == STINT_OK && desc->loss.reference)
-        st = sti_pass_quantise(net.graph, STI_ROLE_FIXED,
-                               desc->loss.reference->weight_bits);
-    if (st == STINT_OK)
-        st = add_bayes(desc, mode, net.graph);
-    if (st == STINT_OK)
-        st = sti_pass_lora(net.graph, &desc->lora);
-    if (st == STINT_OK && mode == STINT_TRAIN && desc->update && desc->fold_norm)
-        st = sti_pass_fold_norm(net.graph, &(sti_train_set){is_in_set, desc->update},
-                                desc->frozen_bytes);
-    if (st == STINT_OK)
-        st = sti_pass_prepare(net.graph);
-    if (st == STINT_OK && desc->field.coordinates > 0)
-        st = sti_pass_fuse_jets(net.graph, NULL);
-    if (st == STINT_OK && desc->winograd && !desc->bf16)
-        st = sti_pass_winograd(net.graph, NULL);
-    if (st == STINT_OK && desc->update && desc->frozen_bytes)
-        st = sti_pass_bytes(net.graph, &(sti_train_set){is_in_set, desc->update});
-    if (st == STINT_OK && mode == STINT_TRAIN)
-        st = append_gradients(desc, &net);
-    if (st == STINT_OK && mode == STINT_TRAIN && desc->squares)
-        st = append_squares(net.graph);
-    if (st == STINT_OK && desc->bf16)
-        st = sti_pass_precision(net.graph, NULL);
-    if (st == STINT_OK && desc->constant && mode == STINT_EVAL && !desc->bf16)
-        st = hold_weights(net.graph, desc->constant, desc->winograd);
-    if (st == STINT_OK && net.adds)
-        st = sti_pass_adds(net.graph, NULL);
-    if (mode == STINT_TRAIN && (desc->update || desc->at_once.op))
-        sti_graph_set_look_ahead(net.graph, LOOK_AHEAD);
-    if (st == STINT_OK)
-        st = sti_pass_standard(net.graph);
-    if (st != STINT_OK) {
+        *network = net;
+    else
         sti_network_fini(&net);
-        return st;
-    }
-    if (mode == STINT_TRAIN) {
-        sti_graph_update_at_once(net.graph, &desc->at_once);
-        sti_graph_keep_constants(net.graph, desc->keeps);
-    }
-    find_outputs(&net);
-    *network = net;
-    return STINT_OK;
+    return st;
 }
 
 static stint_status saved_bytes(sti_network_desc desc, bool bf16, int64_t images,
