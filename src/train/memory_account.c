@@ -130,14 +130,20 @@ size_t sti_memory_base(const sti_setup *setup)
     return setup_blocks(setup, blocks) + sti_account_process_bytes(&process);
 }
 
+/* What is run: the network's graph, or the copy with further nodes that its plan has. */
+static const stint_graph *graph_of(const sti_network *network)
+{
+    return network->plan ? network->plan->graph : network->graph;
+}
+
 static size_t plan_bytes(const sti_network *network)
 {
-    if (!network->graph)
+    const stint_graph *g = graph_of(network);
+    if (!g)
         return 0;
-    const size_t values = (size_t)sti_graph_value_count(network->graph);
-    const size_t nodes = (size_t)sti_graph_node_count(network->graph);
-    const bool own = sti_graph_update_rule(network->graph) != NULL ||
-                     sti_graph_keeps_constants(network->graph); /* a copy of it */
+    const size_t values = (size_t)sti_graph_value_count(g);
+    const size_t nodes = (size_t)sti_graph_node_count(g);
+    const bool own = network->plan && network->plan->own;
     return values * sizeof(sti_allocation) + nodes * 2 * sizeof(size_t) +
            (own ? values * COPIED_VALUE_BYTES + nodes * COPIED_NODE_BYTES : 0);
 }
@@ -145,7 +151,8 @@ static size_t plan_bytes(const sti_network *network)
 /* Calls and address slots of a lane's flat run. */
 static size_t exec_bytes(const sti_network *network)
 {
-    return network->graph ? (size_t)sti_graph_node_count(network->graph) * 400 : 0;
+    const stint_graph *g = graph_of(network);
+    return g ? (size_t)sti_graph_node_count(g) * 400 : 0;
 }
 
 static size_t process_bytes(const sti_setup *setup, const sti_network *train,

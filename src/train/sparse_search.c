@@ -10,6 +10,7 @@
 #include "op/op.h"
 #include "plan/update_scheme.h"
 #include "train/recipe_view.h"
+#include "train/update_choice.h"
 
 enum {
     RUNGS = 64,
@@ -81,13 +82,14 @@ static bool is_layer(const sti_sparse *s, const sti_value_row *row)
            (!s->job.inputs.text || strncmp(row->name, "h.", 2) == 0);
 }
 
+/* Is it one that the depth of a scheme trains? */
 static bool is_bias(const sti_sparse *s, const sti_value_row *row)
 {
-    if (row->role != STI_ROLE_PARAM || row->shape.rank != 1 || is_last(s, row))
+    if (row->role != STI_ROLE_PARAM || is_last(s, row))
         return false;
     if (s->job.inputs.text && strncmp(row->name, "h.", 2) != 0)
         return false;
-    return ends_with(row->name, ".bias") || ends_with(row->name, ".shift") ||
+    return sti_update_is_bias(s->job.inputs.network.source, row->name) ||
            (s->scales && ends_with(row->name, ".scale"));
 }
 
@@ -388,7 +390,7 @@ static stint_status find_last(sti_sparse *s)
     for (int32_t v = 0; v < sti_graph_value_count(g); v++) {
         const sti_value_row *row = sti_graph_value(g, v);
         if (row->role == STI_ROLE_PARAM &&
-            (ends_with(row->name, ".bias") || ends_with(row->name, ".shift")))
+            sti_update_is_bias(s->job.inputs.network.source, row->name))
             s->scales = false;
     }
     if (!s->job.inputs.text)

@@ -30,11 +30,16 @@ static bool ends_with(const char *name, const char *end)
     return n >= m && strcmp(name + n - m, end) == 0;
 }
 
+bool sti_update_is_bias(const sti_network_source *source, const char *parameter)
+{
+    if (source)
+        return source->is_bias(source->user, parameter);
+    return ends_with(parameter, ".bias") || ends_with(parameter, ".shift");
+}
+
 static bool is_bias(const chooser *c, const char *name)
 {
-    if (c->source)
-        return c->source->is_bias(c->source->user, name);
-    return ends_with(name, ".bias") || ends_with(name, ".shift");
+    return sti_update_is_bias(c->source, name);
 }
 
 /* The parameters of text that come last in the network: of its own head, or of the

@@ -61,6 +61,30 @@ for name in conv attention; do
     run 0 eval $name.6.st --data data --json
     json "abs(j['loss'] - json.load(open('$name.json'))['test_loss']) < 1e-5"
 done
+# What is added is told by the network's nodes: names say nothing here. In a bias training it
+# alone changes, beside the classifier; a sparse one trains it, too.
+cat >changed.py <<'PY'
+import json, struct, sys
+def tensors(path):
+    data = open(path, "rb").read()
+    n, = struct.unpack("<Q", data[:8])
+    head = json.loads(data[8:8 + n])
+    return {k: data[8 + n + v["data_offsets"][0]:8 + n + v["data_offsets"][1]]
+            for k, v in head.items() if k != "__metadata__"}
+old, new = tensors(sys.argv[1]), tensors(sys.argv[2])
+assert sorted(old) == sorted(new)
+print(*sorted(k for k in old if new[k] != old[k]))
+PY
+run 0 finetune conv.st --data data --batch 12 --steps 2 --what bias --out bias --json -q
+[ "$(python3 changed.py conv.st bias/model.safetensors)" = "b1 fb fc shift" ] ||
+    fail "a bias training changes other tensors"
+run 0 finetune conv.st --data data --batch 12 --steps 2 --what sparse --out sparse --json -q
+json "{'b1', 'shift', 'fb', 'fc'} <= {t['tensor'] for t in j['scheme']}"
+python3 changed.py conv.st sparse/model.safetensors >changed
+for name in b1 fb fc shift; do
+    grep -qw $name changed || fail "a sparse training leaves $name as it was: $(cat changed)"
+done
+
 # The classifier alone is new, and it alone was trained.
 run 0 finetune conv --data four --what last --steps 2 --batch 4 --out last --json -q
 python3 - <<'PY' || fail "more than the classifier changed"
