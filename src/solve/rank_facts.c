@@ -6,6 +6,7 @@
 
 #include "base/fail.h"
 #include "base/memory.h"
+#include "solve/factor.h"
 
 /* ---- the first look ---- */
 
@@ -334,9 +335,7 @@ stint_status sti_rank_find_levels(sti_comm *comm, const sti_entry_source *source
     STI_TRY(sti_comm_agree(comm, st));
     st = sti_rank_levels(comm, &block, first, upper, level, levels_out);
 out:
-    sti_free(block.start);
-    sti_free(block.column);
-    sti_free(block.value);
+    sti_csr_drop(&block);
     sti_free(first);
     if (st != STINT_OK)
         sti_free(level);
