@@ -130,7 +130,8 @@ size_t sti_memory_base(const sti_setup *setup)
     return setup_blocks(setup, blocks) + sti_account_process_bytes(&process);
 }
 
-/* What is run: the network's graph, or the copy with further nodes that its plan has. */
+/* What is run: the network's graph, or the copy with further nodes that its plan has.
+ */
 static const stint_graph *graph_of(const sti_network *network)
 {
     return network->plan ? network->plan->graph : network->graph;

@@ -129,9 +129,12 @@ static void levels_below_are_not_sent(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_record), cmocka_unit_test(test_too_long),
-        cmocka_unit_test(test_errno),  cmocka_unit_test(test_thread_local),
-        cmocka_unit_test(test_log),    cmocka_unit_test(test_names),
+        cmocka_unit_test(test_record),
+        cmocka_unit_test(test_too_long),
+        cmocka_unit_test(test_errno),
+        cmocka_unit_test(test_thread_local),
+        cmocka_unit_test(test_log),
+        cmocka_unit_test(test_names),
         cmocka_unit_test(levels_below_are_not_sent),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
