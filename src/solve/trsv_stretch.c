@@ -127,6 +127,30 @@ static double rows_a_level(const simulation *s, const sti_trsv_cutting *cut)
     return most >= least ? (double)(end - first) / (most - least + 1) : 0;
 }
 
+/* Does no row read a task after its own? Of tasks of several lines that is a later part
+ * of an earlier one of these lines: never so on grids, but elsewhere. Entries must be
+ * there: first and last columns alone do not tell. */
+static bool reads_earlier_tasks(const simulation *s, const sti_trsv_cutting *cut)
+{
+    const sti_sparse_natural *t = s->t;
+    const uint32_t period = (uint32_t)cut->period;
+    if (!t->column)
+        return false;
+    for (int64_t p = 0; p < t->n; p++) {
+        const int64_t i = sti_trsv_row(t, p), task = sti_trsv_stretch_of(t, cut, i);
+        const int64_t group = p / (cut->period * cut->lines) * cut->period * cut->lines;
+        const int64_t part_end = part_first(cut, task % cut->parts + 1);
+        for (int64_t k = t->count[i]; k-- > 0;) {
+            const int64_t place = sti_trsv_row(t, t->column[sti_trsv_entry(t, i, k)]);
+            if (place < group)
+                break; /* so are those before it */
+            if ((uint32_t)(place - group) % period >= part_end)
+                return false;
+        }
+    }
+    return true;
+}
+
 /* A part of every period for each worker. Rows that stay as they lie need no more than
  * one period a task; else there are to be some that can be done at once. */
 static void choose(const simulation *s, sti_trsv_cutting *cutting_out,
@@ -140,6 +164,8 @@ static void choose(const simulation *s, sti_trsv_cutting *cutting_out,
         while (cut.lines < LINES_MOST &&
                (double)cut.lines * rows_a_level(s, &cut) < ROWS_AT_ONCE)
             cut.lines *= 2;
+    if (cut.lines > 1 && !reads_earlier_tasks(s, &cut))
+        return;
     *cutting_out = cut;
     *seconds_out = simulate(s, &cut);
 }

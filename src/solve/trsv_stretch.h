@@ -20,8 +20,9 @@ typedef struct sti_stretch_workers {
 
 /* A cutting of a triangle, whose rows' levels are given, that one thread solves in
  * serial_s, and what workers take with it. reach NULL: from the triangle itself.
- * *seconds_out INFINITY: rows read what lies too near for stretches. Only counts of `t`
- * are read with `reach`. STINT_E_MEMORY. */
+ * *seconds_out INFINITY: rows read what lies too near for stretches, or later parts of
+ * lines that would be one task. Only counts of `t` are read with `reach`, and lines are
+ * then a task each. STINT_E_MEMORY. */
 stint_status sti_trsv_choose_stretches(const sti_sparse_natural *t,
                                        const int32_t *level,
                                        const sti_stretch_reach *reach,

@@ -243,8 +243,8 @@ static void random_systems_have_the_bits_of_the_serial_loop(void **state)
 enum { WIDTH = 1200, LINES = 64, GRID = WIDTH * LINES };
 
 static int64_t grid_start[GRID + 1];
-static int32_t grid_column[3 * GRID];
-static double grid_value[3 * GRID], grid_b[GRID], grid_x[GRID], grid_wanted[GRID];
+static int32_t grid_column[4 * GRID];
+static double grid_value[4 * GRID], grid_b[GRID], grid_x[GRID], grid_wanted[GRID];
 
 static sti_csr make_grid(void)
 {
@@ -334,6 +334,41 @@ static void grids_are_cut_at_whole_lines(void **state)
     sti_trsv_order_fini(&order);
 }
 
+/* A row of the left half reads the right half of the line before, whose task would be
+ * the next one: the first solve of a plan tells, as later ones find what it left. */
+static void lines_that_cross_are_not_cut_together(void **state)
+{
+    static const int threads[] = {2, 3};
+    (void)state;
+    int64_t e = 0;
+    for (int64_t i = 0; i < GRID; i++) {
+        const int64_t from[] = {i - WIDTH, i - WIDTH / 3, i - 1};
+        double sum = grid_b[i] = draw();
+        grid_start[i] = e;
+        for (int k = 0; k < 3; k++)
+            if (from[k] >= 0) {
+                grid_column[e] = (int32_t)from[k];
+                grid_value[e] = -draw();
+                sum = fma(-grid_value[e++], grid_wanted[from[k]], sum);
+            }
+        grid_column[e] = (int32_t)i;
+        grid_value[e++] = 4;
+        grid_wanted[i] = sum / 4;
+    }
+    grid_start[GRID] = e;
+    const sti_csr crossed = {GRID, GRID, grid_start, grid_column, grid_value};
+    for (int t = 0; t < 2; t++) {
+        sti_trsv *plan;
+        const sti_trsv_desc d = {
+            .a = &crossed, .threads = threads[t], .strategy = STI_TRSV_POOL};
+        assert_int_equal(sti_trsv_analyse(&d, &plan), STINT_OK);
+        assert_true(sti_trsv_info_of(plan)->tasks > 1);
+        sti_trsv_solve(plan, 1, grid_b, grid_x);
+        assert_memory_equal(grid_x, grid_wanted, sizeof grid_x);
+        sti_trsv_destroy(plan);
+    }
+}
+
 /* ---- what is refused ---- */
 
 static void refuse(const sti_trsv_desc *d, const char *words)
@@ -421,6 +456,7 @@ int main(void)
         cmocka_unit_test(random_systems_have_the_bits_of_the_serial_loop),
         cmocka_unit_test(grids_are_cut_at_whole_lines),
         cmocka_unit_test(threads_have_the_same_bits_again_and_again),
+        cmocka_unit_test(lines_that_cross_are_not_cut_together),
         cmocka_unit_test(bad_triangles_are_refused_with_their_row),
         cmocka_unit_test(every_allocation_may_fail),
         cmocka_unit_test(room_is_kept),
