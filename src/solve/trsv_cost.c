@@ -16,7 +16,7 @@
 #include "base/text.h"
 #include "base/units.h"
 
-#define TITLE "stint trsv 4\n"
+#define TITLE "stint trsv 5\n"
 
 enum { ROWS = 2048, NEAR = 256, LONG = 16, REPEATS = 7 };
 /* Doubles from one row's b to the next one's where rows are out of order: another page

@@ -71,17 +71,20 @@ static void walk(sti_trsv *plan, const columns *c)
     for (int64_t j = 0, end; j < n; j = end) {
         end = panel_end(c, n, j);
         const int64_t width = end - j, below = c->start[end] - c->start[end - 1];
+        sti_sparse_panel panel = {.first = (int32_t)j,
+                                  .width = (int32_t)width,
+                                  .count = (int32_t)below,
+                                  .row = rows};
+        if (sti_sparse_panel_tiled(&panel) > 0)
+            values = sti_sparse_up_to_lanes(values);
+        panel.value = values;
         if (plan->panels) {
-            plan->panels[count] = (sti_sparse_panel){.first = (int32_t)j,
-                                                     .width = (int32_t)width,
-                                                     .count = (int32_t)below,
-                                                     .row = rows,
-                                                     .value = values};
+            plan->panels[count] = panel;
             memcpy(plan->panel_rows + rows, c->row + c->start[end - 1],
                    sizeof *c->row * (size_t)below);
         }
         rows += below;
-        values += width * (width + below);
+        values += sti_sparse_panel_values(&panel);
         count++;
     }
     plan->panel_count = count;
@@ -89,6 +92,18 @@ static void walk(sti_trsv *plan, const columns *c)
     plan->panel_row_count = rows;
 }
 
+/* Where the value of row r below the corner stands in column j. */
+static int64_t place_below(const sti_sparse_panel *p, int64_t r, int64_t j)
+{
+    const int64_t tiled = sti_sparse_panel_tiled(p), width = p->width;
+    const int64_t at = p->value + sti_sparse_panel_corner(p);
+    if (r < tiled)
+        return at + r / STI_SPARSE_LANES * width * STI_SPARSE_LANES +
+               j * STI_SPARSE_LANES + r % STI_SPARSE_LANES;
+    return at + (sti_sparse_up_to_lanes(tiled) + r - tiled) * width + j;
+}
+
+/* What no entry is for is zero from the start, as pages are. */
 static void fill(sti_trsv *plan, const columns *c, const sti_csr *a)
 {
     for (int64_t k = 0; k < plan->panel_count; k++) {
@@ -97,10 +112,8 @@ static void fill(sti_trsv *plan, const columns *c, const sti_csr *a)
             const int32_t from = c->start[p->first + j];
             const int64_t corner = p->width - 1 - j;
             for (int64_t r = 0; r < corner + p->count; r++) {
-                const int64_t to = r < corner
-                                       ? p->value + j * p->width + j + 1 + r
-                                       : p->value + (int64_t)p->width * p->width +
-                                             j * p->count + r - corner;
+                const int64_t to = r < corner ? p->value + j * p->width + j + 1 + r
+                                              : place_below(p, r - corner, j);
                 sti_trsv_put(&plan->d, plan->panel_value, to,
                              -a->value[c->entry[from + r]]);
             }

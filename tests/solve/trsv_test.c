@@ -53,6 +53,7 @@ typedef enum shape {
     SPARSE,
     WIDE,
     BLOCKS,
+    TALL,
     SHAPES
 } shape;
 
@@ -73,6 +74,8 @@ static bool is_drawn(shape s, int64_t n, int64_t i, int64_t j)
         return j == i % 3 && i >= 8;
     case BLOCKS: /* supernodes */
         return i / 6 == j / 6 || (i / 6 + j / 6) % 3 == 0;
+    case TALL: /* a wide supernode over many rows */
+        return j < 14;
     case SHAPES:
         break;
     }

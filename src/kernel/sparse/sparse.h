@@ -19,8 +19,7 @@
 enum {
     STI_SPARSE_LANES = 8, /* rows of a group */
     STI_SPARSE_F64_BLOCK = 8,
-    STI_SPARSE_F32_BLOCK = 16,
-    STI_SPARSE_PANEL = 4 /* columns of a panel at least */
+    STI_SPARSE_F32_BLOCK = 16
 };
 
 /* A triangle in an order of rows in which each reads only rows before it. Values are
@@ -49,12 +48,47 @@ typedef struct sti_sparse_natural {
 
 /* Columns of a triangle that have the same rows below their diagonal block: `width`
  * unknowns from `first` on (downwards for an upper triangle, as below), which `count`
- * rows further on read. Values are negated. */
+ * rows further on read. Values are negated: first the corner, [width, width] by
+ * columns, then tiles of eight rows, [width, 8] each, whose lanes beyond the last row
+ * are zeros, then the rows that are in no tile, [rows, width]. A tile is read from its
+ * begin to its end, as it is written. */
 typedef struct sti_sparse_panel {
     int32_t first, width, count;
     int64_t row;   /* of the first of its rows in `row` */
-    int64_t value; /* [width, width] by columns, then [width, count] likewise */
+    int64_t value; /* of its corner */
 } sti_sparse_panel;
+
+static inline int64_t sti_sparse_up_to_lanes(int64_t count)
+{
+    return (count + STI_SPARSE_LANES - 1) / STI_SPARSE_LANES * STI_SPARSE_LANES;
+}
+
+/* Rows in tiles: none of one column, nor one or two rows that are left over, nor any
+ * that are left over of a narrow panel, whose few sums take less than a tile's lanes.
+ */
+static inline int32_t sti_sparse_panel_tiled(const sti_sparse_panel *p)
+{
+    const int32_t left = p->count % STI_SPARSE_LANES;
+    if (p->width == 1)
+        return 0;
+    return left < 3 || p->width < 12 ? p->count - left : p->count;
+}
+
+/* Values from the corner to the first tile, which begins at a multiple of eight where
+ * the corner does. One column has no corner. */
+static inline int64_t sti_sparse_panel_corner(const sti_sparse_panel *p)
+{
+    const int64_t corner = p->width == 1 ? 0 : (int64_t)p->width * p->width;
+    return sti_sparse_panel_tiled(p) > 0 ? sti_sparse_up_to_lanes(corner) : corner;
+}
+
+/* All values. */
+static inline int64_t sti_sparse_panel_values(const sti_sparse_panel *p)
+{
+    const int32_t tiled = sti_sparse_panel_tiled(p);
+    const int64_t rows = sti_sparse_up_to_lanes(tiled) + p->count - tiled;
+    return sti_sparse_panel_corner(p) + p->width * rows;
+}
 
 typedef struct sti_sparse_kernels {
     /* Rows [first, end) of a triangle. x_own is x in the triangle's order, x_out at the

@@ -187,37 +187,126 @@ static void NAME(push)(const sti_sparse_natural *t, void *x_any, int64_t ld)
 
 /* ---- dense panels ---- */
 
-static void NAME(panel_corner)(const sti_sparse_panel *p, const REAL *value,
-                               const REAL *diagonal, REAL *x)
+static inline void NAME(panel_narrow_corner)(int32_t width, const REAL *value,
+                                             const REAL *diagonal, REAL *x)
 {
-    for (int32_t j = 0; j < p->width; j++) {
+    for (int32_t j = 0; j < width; j++) {
         if (diagonal)
             x[j] /= diagonal[j];
-        for (int32_t i = j + 1; i < p->width; i++)
-            x[i] = REAL_FMA(value[j * p->width + i], x[j], x[i]);
+        for (int32_t i = j + 1; i < width; i++)
+            x[i] = REAL_FMA(value[j * width + i], x[j], x[i]);
     }
 }
 
-static void NAME(panel_rows)(const sti_sparse_panel *p, const int32_t *row,
+/* Vectors stand at multiples of eight, so that one is read as it was written last. */
+static void NAME(panel_wide_corner)(int32_t width, const REAL *value,
+                                    const REAL *diagonal, REAL *x)
+{
+    const int32_t whole = width / STI_SPARSE_LANES * STI_SPARSE_LANES;
+    for (int32_t j = 0; j < width; j++, value += width) {
+        const int32_t block = (j / STI_SPARSE_LANES + 1) * STI_SPARSE_LANES;
+        const int32_t near = block < width ? block : width;
+        if (diagonal)
+            x[j] /= diagonal[j];
+        for (int32_t i = j + 1; i < near; i++)
+            x[i] = REAL_FMA(value[i], x[j], x[i]);
+        const VEC all = VEC_OP(all)(x[j]);
+        for (int32_t i = near; i < whole; i += STI_SPARSE_LANES)
+            VEC_OP(store)
+        (x + i, VEC_OP(fma)(VEC_OP(load)(value + i), all, VEC_OP(load)(x + i)));
+        for (int32_t i = near > whole ? near : whole; i < width; i++)
+            x[i] = REAL_FMA(value[i], x[j], x[i]);
+    }
+}
+
+/* Rows one by one: a row's values follow each other. */
+static void NAME(panel_rows)(int32_t width, int32_t count, const int32_t *row,
                              const REAL *value, const REAL *x, REAL *all)
 {
-    int32_t i = 0;
-    for (; i + STI_SPARSE_LANES <= p->count; i += STI_SPARSE_LANES) {
-        VEC sum = NAME(pick)(all, row + i);
-        REAL out[STI_SPARSE_LANES];
-        for (int32_t j = 0; j < p->width; j++)
-            sum = VEC_OP(fma)(VEC_OP(load)(value + (int64_t)j * p->count + i),
-                              VEC_OP(all)(x[j]), sum);
-        VEC_OP(store)(out, sum);
-        for (int r = 0; r < STI_SPARSE_LANES; r++)
-            all[row[i + r]] = out[r];
-    }
-    for (; i < p->count; i++) {
+    for (int32_t i = 0; i < count; i++, value += width) {
         REAL sum = all[row[i]];
-        for (int32_t j = 0; j < p->width; j++)
-            sum = REAL_FMA(value[(int64_t)j * p->count + i], x[j], sum);
+        for (int32_t j = 0; j < width; j++)
+            sum = REAL_FMA(value[j], x[j], sum);
         all[row[i]] = sum;
     }
+}
+
+static inline void NAME(panel_put)(VEC sum, int32_t count, const int32_t *row,
+                                   REAL *all)
+{
+    REAL out[STI_SPARSE_LANES];
+    VEC_OP(store)(out, sum);
+    for (int32_t r = 0; r < count; r++)
+        all[row[r]] = out[r];
+}
+
+/* Sixteen rows: two vectors, so that one's sums need not wait for the last ones. */
+static inline void NAME(panel_two_tiles)(int32_t width, const int32_t *row,
+                                         const REAL *value, const REAL *x, REAL *all)
+{
+    const REAL *second = value + (int64_t)width * STI_SPARSE_LANES;
+    VEC a = NAME(pick)(all, row), b = NAME(pick)(all, row + STI_SPARSE_LANES);
+    for (int32_t j = 0; j < width; j++) {
+        const VEC factor = VEC_OP(all)(x[j]);
+        a = VEC_OP(fma)(VEC_OP(load)(value + j * STI_SPARSE_LANES), factor, a);
+        b = VEC_OP(fma)(VEC_OP(load)(second + j * STI_SPARSE_LANES), factor, b);
+    }
+    NAME(panel_put)(a, STI_SPARSE_LANES, row, all);
+    NAME(panel_put)(b, STI_SPARSE_LANES, row + STI_SPARSE_LANES, all);
+}
+
+/* Up to eight rows; lanes beyond them are of nobody. */
+static inline void NAME(panel_tile)(int32_t width, int32_t count, const int32_t *row,
+                                    const REAL *value, const REAL *x, REAL *all)
+{
+    REAL got[STI_SPARSE_LANES] = {0};
+    for (int32_t r = 0; r < count; r++)
+        got[r] = all[row[r]];
+    VEC sum = VEC_OP(load)(got);
+    for (int32_t j = 0; j < width; j++)
+        sum = VEC_OP(fma)(VEC_OP(load)(value + j * STI_SPARSE_LANES), VEC_OP(all)(x[j]),
+                          sum);
+    NAME(panel_put)(sum, count, row, all);
+}
+
+static void NAME(panel_tiles)(int32_t width, int32_t count, const int32_t *row,
+                              const REAL *value, const REAL *x, REAL *all)
+{
+    const int64_t tile = (int64_t)width * STI_SPARSE_LANES;
+    int32_t i = 0;
+    for (; i + 2 * STI_SPARSE_LANES <= count;
+         i += 2 * STI_SPARSE_LANES, value += 2 * tile)
+        NAME(panel_two_tiles)(width, row + i, value, x, all);
+    for (; i + STI_SPARSE_LANES <= count; i += STI_SPARSE_LANES, value += tile)
+        NAME(panel_tile)(width, STI_SPARSE_LANES, row + i, value, x, all);
+    if (i < count)
+        NAME(panel_tile)(width, count - i, row + i, value, x, all);
+}
+
+/* Most panels of sparse factors are one column: nothing but its rows. */
+static inline void NAME(panel_column)(const sti_sparse_panel *p, const int32_t *row,
+                                      const REAL *value, const REAL *diagonal, REAL *x,
+                                      REAL *all)
+{
+    if (diagonal)
+        x[0] /= diagonal[0];
+    const REAL own = x[0];
+    for (int32_t i = 0; i < p->count; i++)
+        all[row[i]] = REAL_FMA(value[i], own, all[row[i]]);
+}
+
+static void NAME(panel)(const sti_sparse_panel *p, const int32_t *row,
+                        const REAL *value, const REAL *diagonal, REAL *x, REAL *all)
+{
+    const int32_t tiled = sti_sparse_panel_tiled(p), width = p->width;
+    if (width <= STI_SPARSE_LANES)
+        NAME(panel_narrow_corner)(width, value, diagonal, x);
+    else
+        NAME(panel_wide_corner)(width, value, diagonal, x);
+    value += sti_sparse_panel_corner(p);
+    NAME(panel_tiles)(width, tiled, row, value, x, all);
+    value += (int64_t)width * sti_sparse_up_to_lanes(tiled);
+    NAME(panel_rows)(width, p->count - tiled, row + tiled, value, x, all);
 }
 
 static void NAME(panels)(int64_t count, const sti_sparse_panel *panel,
@@ -225,12 +314,13 @@ static void NAME(panels)(int64_t count, const sti_sparse_panel *panel,
                          void *x)
 {
     for (const sti_sparse_panel *p = panel; p < panel + count; p++) {
-        const REAL *corner = (const REAL *)value + p->value;
+        const REAL *values = (const REAL *)value + p->value;
+        const REAL *divisor = diagonal ? (const REAL *)diagonal + p->first : NULL;
         REAL *own = (REAL *)x + p->first;
-        NAME(panel_corner)
-        (p, corner, diagonal ? (const REAL *)diagonal + p->first : NULL, own);
-        NAME(panel_rows)
-        (p, row + p->row, corner + (int64_t)p->width * p->width, own, x);
+        if (p->width == 1)
+            NAME(panel_column)(p, row + p->row, values, divisor, own, x);
+        else
+            NAME(panel)(p, row + p->row, values, divisor, own, x);
     }
 }
 
