@@ -38,13 +38,15 @@ stint_status sti_cart_load(const uint8_t *bytes, size_t n_bytes, const char *nam
             "was cut, or has a header, must be mended first",
             name, n_bytes);
     cart.rom = sti_alloc(n_bytes, "atari.rom");
-    cart.decoded = sti_alloc(n_bytes * sizeof *cart.decoded, "atari.decoded");
+    cart.decoded = sti_alloc(sti_cpu_decoded_count(cart.bytes) * sizeof *cart.decoded,
+                             "atari.decoded");
     if (!cart.rom || !cart.decoded) {
         sti_cart_close(&cart);
         return STINT_E_MEMORY;
     }
     memcpy(cart.rom, bytes, n_bytes);
-    sti_cpu_decode(cart.rom, cart.bytes, cart.decoded);
+    sti_cpu_decode(cart.rom, cart.bytes,
+                   cart.mapper->direct + cart.mapper->direct_bytes, cart.decoded);
     sti_sha256_init(&hash);
     sti_sha256_add(&hash, bytes, n_bytes);
     sti_sha256_hex(&hash, cart.sha256);

@@ -26,7 +26,7 @@ typedef struct sti_cart_frame {
 /* An image, shared by all consoles that run it. */
 typedef struct sti_cart {
     uint8_t *rom;
-    sti_decoded *decoded; /* [bytes] */
+    sti_decoded *decoded; /* [sti_cpu_decoded_count(bytes)] */
     uint32_t bytes;
     uint32_t ram_bytes; /* RAM in the cartridge, which each console has of its own */
     const sti_mapper *mapper;

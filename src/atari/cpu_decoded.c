@@ -27,6 +27,9 @@ enum {
 
 /* ---- decoding ---- */
 
+/* Bytes of the image that are mapped as one. */
+enum { PART = 1024 };
+
 /* How an opcode's operand must lie for the fast loop to have it. */
 typedef enum form {
     FORM_NONE, /* it never has */
@@ -123,12 +126,25 @@ static sti_decoded decode_one(const uint8_t *at, uint32_t room)
     return d;
 }
 
-void sti_cpu_decode(const uint8_t *rom, uint32_t bytes, sti_decoded *decoded_out)
+size_t sti_cpu_decoded_count(uint32_t bytes)
 {
-    for (uint32_t i = 0; i < bytes; i++) {
-        const uint32_t in_part = 1024 - (i & 1023);
-        decoded_out[i] = decode_one(rom + i, in_part < bytes - i ? in_part : bytes - i);
-    }
+    return ((size_t)bytes + PART - 1) / PART * STI_DECODED_PART;
+}
+
+/* direct_end: where the plain part of the 4 KiB ends, within one of these parts or with
+ * it. The last bytes before that are another's, since what follows may find on the bus
+ * what they left there. */
+void sti_cpu_decode(const uint8_t *rom, uint32_t bytes, uint32_t direct_end,
+                    sti_decoded *decoded_out)
+{
+    const uint32_t end = direct_end % PART ? direct_end % PART : PART;
+    for (uint32_t part = 0; part * PART < bytes; part++, decoded_out += STI_DECODED_PART)
+        for (uint32_t i = 0; i < STI_DECODED_PART; i++) {
+            const uint32_t at = part * PART + i;
+            const uint32_t stop = part * PART + end < bytes ? part * PART + end : bytes;
+            decoded_out[i] = at + 3 < stop ? decode_one(rom + at, stop - at)
+                                       : (sti_decoded){.kind = KIND_SLOW};
+        }
 }
 
 /* ---- running ---- */
@@ -141,15 +157,52 @@ typedef struct fast {
     sti_cpu *cpu;
     uint8_t *ram;
     uint32_t cycles;
-    uint16_t pc;
+    const sti_decoded *at;   /* the next instruction */
+    const sti_decoded *part; /* the first of its part of the image */
+    uint32_t part_pc;        /* address of that */
+    uint32_t low, span;      /* places in the part where plain code may lie */
     unsigned a, x, y, sp, negative, nonzero, carry; /* of 8 bits and of 1 */
 } fast;
+
+INLINE uint16_t pc_of(const fast *f)
+{
+    return (uint16_t)(f->part_pc + (uint32_t)(f->at - f->part));
+}
+
+/* Go on at an address. Where no plain code can lie stands one instruction that another
+ * must make. */
+static void enter(fast *f, uint16_t pc)
+{
+    static const sti_decoded nowhere = {.kind = KIND_SLOW};
+    const sti_bus *bus = f->bus;
+    const uint32_t offset = pc & 0xfff, slice = offset / PART;
+    f->at = f->part = &nowhere;
+    f->part_pc = pc;
+    f->low = f->span = 0;
+    if (!(pc & 0x1000) || offset - bus->direct >= bus->direct_bytes)
+        return;
+    const uint32_t number = (uint32_t)(bus->slice[slice] - bus->cart->rom) / PART;
+    f->part = bus->cart->decoded + (size_t)number * STI_DECODED_PART;
+    f->at = f->part + offset % PART;
+    f->part_pc = pc & ~(PART - 1u);
+    f->low = bus->direct > slice * PART ? bus->direct - slice * PART : 0;
+    f->span = PART - f->low;
+}
+
+INLINE void go(fast *f, uint16_t to)
+{
+    const uint32_t place = to - f->part_pc;
+    if (place - f->low < f->span)
+        f->at = f->part + place;
+    else
+        enter(f, to);
+}
 
 INLINE void take_up(fast *f)
 {
     const sti_cpu *r = f->cpu;
     f->cycles = r->cycles;
-    f->pc = r->pc;
+    enter(f, r->pc);
     f->a = r->a;
     f->x = r->x;
     f->y = r->y;
@@ -163,7 +216,7 @@ INLINE void lay_down(const fast *f)
 {
     sti_cpu *r = f->cpu;
     r->cycles = f->cycles;
-    r->pc = f->pc;
+    r->pc = pc_of(f);
     r->a = (uint8_t)f->a;
     r->x = (uint8_t)f->x;
     r->y = (uint8_t)f->y;
@@ -198,7 +251,9 @@ INLINE uint8_t read_word(fast *f, uint16_t address)
     r->cycles = f->cycles;
     r->bus = (uint8_t)(address >> 8);
     r->was_read = true;
-    return sti_bus_read(f->bus, r, address);
+    value = sti_bus_read(f->bus, r, address);
+    enter(f, pc_of(f)); /* a mapper may have changed its banks */
+    return value;
 }
 
 INLINE bool indexed(fast *f, uint16_t base, unsigned index, uint8_t *value_out)
@@ -256,12 +311,13 @@ INLINE uint8_t shift_right(fast *f, unsigned value, unsigned in)
 
 INLINE void branch(fast *f, bool taken, uint8_t distance)
 {
-    const uint16_t to = (uint16_t)(f->pc + (int8_t)distance);
     if (!taken)
         return;
-    f->cycles += (f->pc ^ to) & 0xff00 ? 2 : 1;
+    const uint32_t from = f->part_pc + (uint32_t)(f->at - f->part);
+    const uint32_t to = from + (uint32_t)(int8_t)distance;
+    f->cycles += (from ^ to) & 0xff00 ? 2 : 1;
     f->cpu->bus = distance;
-    f->pc = to;
+    go(f, (uint16_t)to);
 }
 
 /* The value is on the bus then, and was written. */
@@ -274,18 +330,21 @@ INLINE void store_tia(fast *f, uint16_t address, unsigned value)
     r->bus = (uint8_t)value;
     r->was_read = false;
     f->cycles = r->cycles;
+    if (f->bus->cart->mapper->low_write)
+        enter(f, pc_of(f)); /* it may have changed its banks */
 }
 
 INLINE void jump(fast *f, uint16_t to)
 {
     f->cpu->bus = (uint8_t)(to >> 8);
-    f->pc = to;
+    go(f, to);
 }
 
 INLINE void call(fast *f, uint16_t to)
 {
-    f->ram[f->sp & 0x7f] = (uint8_t)((f->pc - 1) >> 8);
-    f->ram[(f->sp - 1) & 0x7f] = (uint8_t)(f->pc - 1);
+    const uint16_t last = (uint16_t)(pc_of(f) - 1);
+    f->ram[f->sp & 0x7f] = (uint8_t)(last >> 8);
+    f->ram[(f->sp - 1) & 0x7f] = (uint8_t)last;
     f->sp -= 2;
     jump(f, to);
 }
@@ -302,7 +361,7 @@ INLINE bool back(fast *f)
         return false;
     f->sp = (uint8_t)(f->sp + 2);
     f->cpu->bus = byte;
-    f->pc = (uint16_t)(to + 1);
+    go(f, (uint16_t)(to + 1));
     return true;
 }
 
@@ -319,29 +378,37 @@ INLINE int64_t wait(fast *f, int64_t instructions)
 }
 
 /* clang-format off */
-#define STEP(bytes, count) f.pc = (uint16_t)(f.pc + (bytes)); f.cycles += (count)
-#define ALONE(opcode, op) case opcode: STEP(1, 2); op; break;
-#define BYTE(opcode, op) case opcode: v = (uint8_t)d.operand; STEP(2, 2); op; break;
-#define RAM(opcode, op) case opcode: v = f.ram[d.operand & 0x7f]; STEP(2, 3); op; break;
+/* Left to the interpreter, before anything was done. */
+#define SLOW_IF(condition) do { if (condition) goto slow; } while (0)
+#define STEP(bytes, count) do { f.at += (bytes); f.cycles += (count); } while (0)
+#define ALONE(opcode, op) op_##opcode: STEP(1, 2); op; NEXT;
+#define BYTE_OF(op) v = (uint8_t)d.operand; STEP(2, 2); op; NEXT;
+#define BYTE(opcode, op) op_##opcode: BYTE_OF(op)
+#define RAM_OF(op) v = f.ram[d.operand & 0x7f]; STEP(2, 3); op; NEXT;
+#define RAM(opcode, op) op_##opcode: RAM_OF(op)
 #define CHANGE(opcode, op) \
-    case opcode: v = f.ram[d.operand & 0x7f]; STEP(2, 5); f.ram[d.operand & 0x7f] = op; break;
-#define STORE(opcode, r) case opcode: f.ram[d.operand & 0x7f] = (uint8_t)f.r; STEP(2, 3); break;
+    op_##opcode: v = f.ram[d.operand & 0x7f]; STEP(2, 5); f.ram[d.operand & 0x7f] = op; NEXT;
+#define STORE(opcode, r) op_##opcode: f.ram[d.operand & 0x7f] = (uint8_t)f.r; STEP(2, 3); NEXT;
 #define TIA(kind, r) \
-    case kind: STEP(2 + d.branch, 3 + d.branch); store_tia(&f, d.operand, f.r); break;
-#define INDEXED(opcode, r, op) \
-    case opcode: v = (uint8_t)(d.operand + f.r); if (v < 0x80) goto slow; \
-        v = f.ram[v & 0x7f]; STEP(2, 4); op; break;
-#define WORD(opcode, op) case opcode: STEP(3, 4); v = read_word(&f, d.operand); op; break;
-#define TABLE(opcode, r, op) \
-    case opcode: if (!indexed(&f, d.operand, f.r, &v)) goto slow; STEP(3, 4); op; break;
+    op_##kind: STEP(2 + d.branch, 3 + d.branch); store_tia(&f, d.operand, f.r); \
+    NEXT_UNLESS_STOPPED;
+#define INDEXED_OF(r, op) \
+    v = (uint8_t)(d.operand + f.r); SLOW_IF(v < 0x80); \
+    v = f.ram[v & 0x7f]; STEP(2, 4); op; NEXT;
+#define INDEXED(opcode, r, op) op_##opcode: INDEXED_OF(r, op)
+#define WORD(opcode, op) \
+    op_##opcode: STEP(3, 4); v = read_word(&f, d.operand); op; NEXT_UNLESS_STOPPED;
+#define TABLE_OF(r, op) \
+    SLOW_IF(!indexed(&f, d.operand, f.r, &v)); STEP(3, 4); op; NEXT;
+#define TABLE(opcode, r, op) op_##opcode: TABLE_OF(r, op)
 #define POINTER(opcode, op) \
-    case opcode: if (!indexed(&f, pointer(&f, d.operand), f.y, &v)) goto slow; \
-        STEP(2, 5); op; break;
+    op_##opcode: SLOW_IF(!indexed(&f, pointer(&f, d.operand), f.y, &v)); \
+        STEP(2, 5); op; NEXT;
 #define BRANCH(opcode, taken) \
-    case opcode: STEP(2, 2); branch(&f, taken, (uint8_t)d.operand); break;
+    op_##opcode: STEP(2, 2); branch(&f, taken, (uint8_t)d.operand); NEXT;
 #define COUNT(kind, r, by) \
-    case kind: f.r = flag(&f, f.r + (by)); STEP(3, 4); left--; \
-        branch(&f, f.nonzero, d.branch); break;
+    op_##kind: f.r = flag(&f, f.r + (by)); STEP(3, 4); left--; \
+        branch(&f, f.nonzero, d.branch); NEXT;
 
 #define LOAD(r) f.r = flag(&f, v)
 #define BOTH(op) f.a = flag(&f, f.a op v)
@@ -381,68 +448,85 @@ INLINE int64_t wait(fast *f, int64_t instructions)
     COUNT(KIND_INX_BNE, x, 1) COUNT(KIND_INY_BNE, y, 1)
 
 /* Sums of decimal mode are another's. */
+#define BINARY(opcode) op_##opcode: SLOW_IF(f.cpu->decimal);
 #define FAST_SUMS \
-    case 0x69: case 0xe9: case 0x65: case 0xe5: case 0x75: case 0x7d: case 0x79: \
-        if (f.cpu->decimal) goto slow; \
-        switch (d.kind) { \
-            BYTE(0x69, SUM(v)) BYTE(0xe9, SUM(~v)) RAM(0x65, SUM(v)) RAM(0xe5, SUM(~v)) \
-            INDEXED(0x75, x, SUM(v)) TABLE(0x7d, x, SUM(v)) TABLE(0x79, y, SUM(v)) \
-        } \
-        break;
+    BINARY(0x69) BYTE_OF(SUM(v)) BINARY(0xe9) BYTE_OF(SUM(~v)) \
+    BINARY(0x65) RAM_OF(SUM(v)) BINARY(0xe5) RAM_OF(SUM(~v)) \
+    BINARY(0x75) INDEXED_OF(x, SUM(v)) \
+    BINARY(0x7d) TABLE_OF(x, SUM(v)) BINARY(0x79) TABLE_OF(y, SUM(v))
 
 #define FAST_REST \
-    case 0x95: \
+    op_0x95: \
         v = (uint8_t)(d.operand + f.x); \
         STEP(2, 4); \
         if (v >= 0x80) f.ram[v & 0x7f] = (uint8_t)f.a; else store_tia(&f, v, f.a); \
-        break; \
-    case 0xd0: \
+        NEXT_UNLESS_STOPPED; \
+    op_0xd0: \
         STEP(2, 2); \
         branch(&f, f.nonzero, (uint8_t)d.operand); \
         if ((uint8_t)d.operand == STI_WAIT_OFFSET && f.nonzero) left -= wait(&f, left); \
-        break; \
-    case 0x4c: jump(&f, d.operand); f.cycles += 3; break; \
-    case 0x20: if (f.sp < 0x81) goto slow; STEP(3, 6); call(&f, d.operand); break; \
-    case 0x60: if (!back(&f)) goto slow; f.cycles += 6; break; \
-    case 0x48: if (f.sp < 0x80) goto slow; f.ram[f.sp-- & 0x7f] = (uint8_t)f.a; STEP(1, 3); break; \
-    case 0x68: \
-        if (f.sp < 0x7f || f.sp == 0xff) goto slow; \
-        f.a = flag(&f, f.ram[++f.sp & 0x7f]); STEP(1, 4); break;
+        NEXT; \
+    op_0x4c: jump(&f, d.operand); f.cycles += 3; NEXT; \
+    op_0x20: SLOW_IF(f.sp < 0x81); STEP(3, 6); call(&f, d.operand); NEXT; \
+    op_0x60: SLOW_IF(!back(&f)); f.cycles += 6; NEXT; \
+    op_0x48: SLOW_IF(f.sp < 0x80); f.ram[f.sp-- & 0x7f] = (uint8_t)f.a; STEP(1, 3); NEXT; \
+    op_0x68: \
+        SLOW_IF(f.sp < 0x7f || f.sp == 0xff); \
+        f.a = flag(&f, f.ram[++f.sp & 0x7f]); STEP(1, 4); NEXT;
+
+/* Every kind that decoding gives but those that are slow. */
+#define FAST_KINDS(L) \
+    L(0x88) L(0xc8) L(0xca) L(0xe8) L(0x8a) L(0x98) L(0xa8) L(0xaa) L(0x18) L(0x38) \
+    L(0xea) L(0x60) L(0x0a) L(0x2a) L(0x4a) L(0x6a) L(0x48) L(0x68) L(0x9a) L(0xba) \
+    L(0xa9) L(0xa2) L(0xa0) L(0x09) L(0x29) L(0x49) L(0x69) L(0xe9) L(0xc9) L(0xe0) \
+    L(0xc0) L(0x10) L(0x30) L(0x50) L(0x70) L(0x90) L(0xb0) L(0xd0) L(0xf0) L(0xa5) \
+    L(0xa6) L(0xa4) L(0x05) L(0x25) L(0x45) L(0x65) L(0xe5) L(0xc5) L(0xe4) L(0xc4) \
+    L(0x24) L(0xe6) L(0xc6) L(0x06) L(0x26) L(0x46) L(0x66) L(0x85) L(0x86) L(0x84) \
+    L(0xb5) L(0xb4) L(0xb6) L(0x95) L(0x75) L(0xd5) L(0xb1) L(0x11) L(0x31) L(0xad) \
+    L(0xae) L(0xac) L(0xbd) L(0xb9) L(0xbc) L(0xbe) L(0x1d) L(0x3d) L(0x19) L(0x39) \
+    L(0x7d) L(0x79) L(0xdd) L(0xd9) L(0x4c) L(0x20) L(KIND_STA_TIA) L(KIND_STX_TIA) \
+    L(KIND_STY_TIA) L(KIND_DEX_BNE) L(KIND_DEY_BNE) L(KIND_INX_BNE) L(KIND_INY_BNE)
+
+#define LABEL(kind) [kind] = &&op_##kind,
+
+/* Each instruction leaps to the next one's code itself: a processor foresees that
+ * better than leaps from one place. A pair is two instructions. */
+#define NEXT do { \
+        if (left <= 2) goto out; \
+        left--; d = *f.at; \
+        goto *code[d.kind]; \
+    } while (0)
+#define NEXT_UNLESS_STOPPED do { \
+        if (bus->stop) goto out; \
+        NEXT; \
+    } while (0)
 /* clang-format on */
 
-/* What stands at the program counter, where it can be told. */
-INLINE sti_decoded decoded_at(const fast *f)
-{
-    const sti_bus *bus = f->bus;
-    const uint32_t offset = f->pc & 0xfff;
-    if (!(f->pc & 0x1000) || offset - bus->direct >= bus->direct_bytes ||
-        offset + 3 - bus->direct >= bus->direct_bytes)
-        return (sti_decoded){.kind = KIND_SLOW};
-    return bus->cart
-        ->decoded[(bus->slice[offset >> 10] - bus->cart->rom) + (offset & 0x3ff)];
-}
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wpedantic" /* labels as values */
 
 void sti_cpu_run_ale(sti_bus *bus, int64_t instructions)
 {
+    static const void *const code[256] = {
+        [0] = &&slow, [KIND_SLOW] = &&slow, FAST_KINDS(LABEL)};
     fast f = {.bus = bus, .cpu = &bus->console->cpu, .ram = bus->console->riot.ram};
+    sti_decoded d = {0};
     int64_t left = instructions;
+    uint8_t v = 0;
     take_up(&f);
-    while (left > 2 && !bus->stop) { /* pairs are two */
-        const sti_decoded d = decoded_at(&f);
-        uint8_t v = 0;
-        left--;
-        switch (d.kind) {
-            FAST_OPCODES
-            FAST_SUMS
-            FAST_REST
-        default:
-        slow:
-            lay_down(&f);
-            sti_cpu_interpret_ale(bus, 1);
-            take_up(&f);
-        }
-    }
+    NEXT;
+    FAST_OPCODES
+    FAST_SUMS
+    FAST_REST
+slow:
+    lay_down(&f);
+    sti_cpu_interpret_ale(bus, 1);
+    take_up(&f);
+    NEXT_UNLESS_STOPPED;
+out:
     lay_down(&f);
     if (!bus->stop)
         sti_cpu_interpret_ale(bus, left);
 }
+
+#pragma GCC diagnostic pop

@@ -3,6 +3,7 @@
 #ifndef STI_ATARI_CPU_DECODED_H
 #define STI_ATARI_CPU_DECODED_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 /* kind: the opcode, where the fast loop has it as it stands there; numbers of opcodes
@@ -13,7 +14,14 @@ typedef struct sti_decoded {
     uint16_t operand;
 } sti_decoded;
 
-/* decoded_out [bytes]. */
-void sti_cpu_decode(const uint8_t *rom, uint32_t bytes, sti_decoded *decoded_out);
+/* A part of 1 KiB with, behind it, one that the fast loop leaves: straight on from a
+ * part's end may lie another one. */
+enum { STI_DECODED_PART = 1025 };
+
+/* decoded_out [sti_cpu_decoded_count(bytes)]; direct_end: where in the 4 KiB that the
+ * processor sees a mapper's own begins. */
+size_t sti_cpu_decoded_count(uint32_t bytes);
+void sti_cpu_decode(const uint8_t *rom, uint32_t bytes, uint32_t direct_end,
+                    sti_decoded *decoded_out);
 
 #endif

@@ -21,9 +21,15 @@ typedef struct tia_write {
     sti_tia *tia;
     sti_cpu *cpu;
     int32_t clock;
-    int hpos; /* of the clock on its line, 0..227 */
+    uint32_t since; /* clocks since the frame's first line began */
     uint8_t reg, value;
 } tia_write;
+
+/* Of the clock on its line, 0..227. Few registers ask for it. */
+static int hpos_of(const tia_write *w)
+{
+    return (int)(w->since % STI_LINE_CLOCKS);
+}
 
 void sti_tia_reset(sti_tia *tia)
 {
@@ -78,8 +84,9 @@ static void write_vblank(tia_write *w)
 /* The processor waits for the line's end, where it has read since it last wrote. */
 static void write_wsync(tia_write *w)
 {
-    if (w->cpu->was_read && w->hpos >= 3)
-        w->cpu->cycles += (uint32_t)(STI_LINE_CLOCKS - w->hpos) / 3;
+    const int hpos = hpos_of(w);
+    if (w->cpu->was_read && hpos >= 3)
+        w->cpu->cycles += (uint32_t)(STI_LINE_CLOCKS - hpos) / 3;
 }
 
 static void write_colour(tia_write *w)
@@ -99,12 +106,13 @@ static void write_colour(tia_write *w)
 static void write_ctrlpf(tia_write *w)
 {
     enum { MIDDLE = STI_BLANK_CLOCKS + 79 };
-    const bool mirrored = w->hpos < MIDDLE ? w->value & 1 : w->tia->mirrored;
+    const int hpos = hpos_of(w);
+    const bool mirrored = hpos < MIDDLE ? w->value & 1 : w->tia->mirrored;
     if (w->tia->ctrlpf == w->value && w->tia->mirrored == mirrored)
         return;
     show(w);
     /* Its end may have come meanwhile, which sets `mirrored`. */
-    if (w->hpos < MIDDLE)
+    if (hpos < MIDDLE)
         w->tia->mirrored = mirrored;
     w->tia->ctrlpf = w->value;
     w->tia->stale |= BIT(STI_PLAYFIELD) | BIT(STI_BALL);
@@ -263,9 +271,10 @@ static void write_missile_lock(tia_write *w)
 /* Where a strobe at this clock puts a thing that takes so many pixels to begin. */
 static uint8_t strobed_place(const tia_write *w, int in_blank, int later)
 {
-    if (w->hpos < STI_BLANK_CLOCKS)
+    const int hpos = hpos_of(w);
+    if (hpos < STI_BLANK_CLOCKS)
         return (uint8_t)in_blank;
-    return (uint8_t)((w->hpos - STI_BLANK_CLOCKS + later) % STI_LINE_PIXELS);
+    return (uint8_t)((hpos - STI_BLANK_CLOCKS + later) % STI_LINE_PIXELS);
 }
 
 /* A player that is strobed while one of its copies is drawn finishes that; one that is
@@ -301,7 +310,7 @@ static void write_small_reset(tia_write *w)
     const int thing = things[w->reg - 0x12];
     uint8_t place = strobed_place(w, 2, 4);
     for (size_t i = 0; i < sizeof after_hmove / sizeof after_hmove[0]; i++)
-        if (after_hmove[i].reg == w->reg && after_hmove[i].hpos == w->hpos &&
+        if (after_hmove[i].reg == w->reg && after_hmove[i].hpos == hpos_of(w) &&
             w->clock - w->tia->hmove_at == 3 * after_hmove[i].cycles)
             place = after_hmove[i].place;
     show(w);
@@ -329,7 +338,7 @@ static void write_motion(tia_write *w)
 static void write_hmove(tia_write *w)
 {
     sti_tia *tia = w->tia;
-    const int cycle = w->hpos / 3;
+    const int cycle = hpos_of(w) / 3;
     show(w);
     if ((cycle <= 20 || cycle == 75) && !w->bus->cart->frame.no_hmove_blank)
         tia->hmove_blank = true;
@@ -407,40 +416,45 @@ static const struct {
 
 /* The playfield is read in groups of four pixels: a write shows from the next one on.
  */
-static int delay_of(uint8_t reg, int hpos)
+static int delay_of(const tia_write *w)
 {
     static const uint8_t playfield[4] = {4, 5, 2, 3};
-    if (reg >= TIA_REGISTERS)
-        return 0;
-    return registers[reg].delay == DELAY_PLAYFIELD ? playfield[hpos / 3 & 3]
-                                                   : registers[reg].delay;
+    const int delay = registers[w->reg].delay;
+    return delay == DELAY_PLAYFIELD ? playfield[hpos_of(w) / 3 & 3] : delay;
+}
+
+/* What ALE draws last is a span of its own, see sti_tia_spill. */
+static void write_at_end(tia_write *w, bool too_long)
+{
+    sti_bus *bus = w->bus;
+    sti_tia_catch_up(bus);
+    sti_tia_due(bus, w->clock + (w->reg < TIA_REGISTERS ? delay_of(w) : 0));
+    sti_tia_catch_up(bus);
+    if (!too_long)
+        return;
+    bus->console->cut_frames += bus->console->in_frame;
+    bus->stop = true;
+    bus->console->in_frame = false;
 }
 
 void sti_tia_write(sti_bus *bus, sti_cpu *cpu, uint16_t address, uint8_t value)
 {
+    enum { LINES_MOST = 290, LINES_MOST_PAL = 342 };
     sti_tia *tia = &bus->console->tia;
-    tia_write w = {bus, tia, cpu, 0, 0, address & 0x3f, value};
-    const int lines_most = bus->cart->pal ? 342 : 290;
-    int32_t since = 0;
-    w.clock = (int32_t)(cpu->cycles * 3);
-    since = (int32_t)((uint32_t)w.clock - (uint32_t)tia->frame_start);
-    w.hpos = (int)((uint32_t)since % STI_LINE_CLOCKS);
+    tia_write w = {bus, tia, cpu, (int32_t)(cpu->cycles * 3), 0, address & 0x3f, value};
+    const int lines = bus->cart->pal ? LINES_MOST_PAL : LINES_MOST;
+    w.since = (uint32_t)w.clock - (uint32_t)tia->frame_start;
+    const bool too_long = (int32_t)w.since >= (lines + 1) * STI_LINE_CLOCKS;
     if (bus->cart->mapper->low_write)
         bus->cart->mapper->low_write(bus, address, value);
-    const bool too_long = since / STI_LINE_CLOCKS > lines_most;
-    const bool may_end = w.reg == 0 || too_long;
-    if (may_end) /* what ALE draws last is a span of its own, see sti_tia_spill */
-        sti_tia_catch_up(bus);
-    sti_tia_due(bus, w.clock + delay_of(w.reg, w.hpos));
-    if (may_end)
-        sti_tia_catch_up(bus);
-    if (too_long) {
-        bus->console->cut_frames += bus->console->in_frame;
-        bus->stop = true;
-        bus->console->in_frame = false;
+    if (w.reg == 0 || too_long)
+        write_at_end(&w, too_long);
+    if (w.reg >= TIA_REGISTERS || !registers[w.reg].write) {
+        sti_tia_due(bus, w.clock);
+        return;
     }
-    if (w.reg < TIA_REGISTERS && registers[w.reg].write)
-        registers[w.reg].write(&w);
+    sti_tia_due(bus, w.clock + delay_of(&w));
+    registers[w.reg].write(&w);
 }
 
 /* ---- reading ---- */

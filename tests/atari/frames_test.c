@@ -174,7 +174,8 @@ static void check_tiers(const uint8_t *rom, size_t bytes, int frames)
     for (int i = 0; i < 2; i++) {
         assert_int_equal(sti_cart_load(rom, bytes, "rom", &cart[i]), STINT_OK);
         if (i == 1) /* kind 0, which the loop leaves to the interpreter */
-            memset(cart[i].decoded, 0, bytes * sizeof *cart[i].decoded);
+            memset(cart[i].decoded, 0,
+                   sti_cpu_decoded_count(cart[i].bytes) * sizeof *cart[i].decoded);
         assert_int_equal(sti_vcs_init(v[i], &cart[i]), STINT_OK);
     }
     for (int frame = 0; frame < frames; frame++) {
