@@ -138,12 +138,13 @@ void sti_cpu_decode(const uint8_t *rom, uint32_t bytes, uint32_t direct_end,
                     sti_decoded *decoded_out)
 {
     const uint32_t end = direct_end % PART ? direct_end % PART : PART;
-    for (uint32_t part = 0; part * PART < bytes; part++, decoded_out += STI_DECODED_PART)
+    for (uint32_t part = 0; part * PART < bytes;
+         part++, decoded_out += STI_DECODED_PART)
         for (uint32_t i = 0; i < STI_DECODED_PART; i++) {
             const uint32_t at = part * PART + i;
             const uint32_t stop = part * PART + end < bytes ? part * PART + end : bytes;
             decoded_out[i] = at + 3 < stop ? decode_one(rom + at, stop - at)
-                                       : (sti_decoded){.kind = KIND_SLOW};
+                                           : (sti_decoded){.kind = KIND_SLOW};
         }
 }
 
