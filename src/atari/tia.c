@@ -25,7 +25,7 @@ typedef struct tia_write {
     uint8_t reg, value;
 } tia_write;
 
-/* Of the clock on its line, 0..227. Few registers ask for it. */
+/* Where the clock is on its line, 0..227. Few registers ask for it. */
 static int hpos_of(const tia_write *w)
 {
     return (int)(w->since % STI_LINE_CLOCKS);
