@@ -17,9 +17,10 @@
  *   stint_scope_end(g);
  *   x = stint_relu(g, x);
  *
- * Every operator has a gradient unless its comment says otherwise. Costs: a builder
- * copies no tensor and computes nothing. It infers shapes and appends to the graph;
- * what a step will take in time and memory is known once the graph is planned.
+ * Every operator has a gradient unless its comment says otherwise, and that gradient
+ * has one, too. Costs: a builder copies no tensor and computes nothing. It infers
+ * shapes and appends to the graph; what a step will take in time and memory is known
+ * once the graph is planned.
  *
  * A result is a pure function of its operands: the order of every sum follows from the
  * shapes, never from the number of threads or the instruction set. */
@@ -50,8 +51,8 @@ typedef struct stint_conv2d_desc {
 } stint_conv2d_desc;
 
 /** x [n, h, w, c] -> [n, oh, ow, filters], oh = (h + 2 pad - size) / stride + 1,
- * rounded down. Parameter "weight" [size, size, c / groups, filters]. Differentiable
- * once. STINT_E_INPUT also where a window does not fit into the image. */
+ * rounded down. Parameter "weight" [size, size, c / groups, filters]. STINT_E_INPUT
+ * also where a window does not fit into the image. */
 STINT_API stint_value stint_conv2d(stint_graph *g, stint_value x,
                                    const stint_conv2d_desc *desc);
 
@@ -226,7 +227,8 @@ typedef struct stint_attention_desc {
  * qkv [batch, length, (heads + 2 kv_heads) size]: each row has the queries of all
  * heads, then keys, then values -> [batch, length, heads size]. Computed in tiles,
  * forward and backward: no matrix of all scores is made, two numbers a query and head
- * are kept. */
+ * are kept. Second derivatives do make such matrices, [batch, heads, length, length].
+ */
 STINT_API stint_value stint_attention(stint_graph *g, stint_value qkv,
                                       const stint_attention_desc *desc);
 
@@ -467,7 +469,7 @@ STINT_API stint_value stint_row_weighted_cross_entropy(stint_graph *g,
 /** The same loss of logits x table^T -> scalar, for large vocabularies.
  *
  * x [n, width], table [classes, width], labels [n] i32. Logits exist for a block of
- * rows at a time, at most 128 MiB of them. Differentiable once. */
+ * rows at a time, at most 128 MiB of them; for second derivatives all at once. */
 STINT_API stint_value stint_linear_cross_entropy(stint_graph *g, stint_value x,
                                                  stint_value table, stint_value labels,
                                                  float smoothing);
@@ -518,8 +520,8 @@ typedef struct stint_distillation_desc {
  * x [n, width], table [classes, width], labels [n] i32, against_x [n, other width],
  * against_table [classes, other width]; weights [3] f32, which the three parts are
  * multiplied by besides, or -1. Logits of either exist for a block of rows at a time,
- * at most 64 MiB of them (or 64 rows). Gradients flow to x and table alone; the loss is
- * differentiable once. STINT_E_INPUT: shapes or numbers that are not so. */
+ * at most 64 MiB of them (or 64 rows); for second derivatives all at once. Gradients
+ * flow to x and table alone. STINT_E_INPUT: shapes or numbers that are not so. */
 STINT_API stint_value stint_linear_distillation(stint_graph *g, stint_value x,
                                                 stint_value table, stint_value labels,
                                                 stint_value against_x,
@@ -542,7 +544,7 @@ STINT_API stint_value stint_binary_cross_entropy(stint_graph *g, stint_value log
  * DLRM (Naumov et al. 2019).
  *
  * x [n, vectors, width], 2 vectors or more -> [n, vectors (vectors - 1) / 2]: pairs
- * (i, j) with i < j, in that order. Differentiable once. */
+ * (i, j) with i < j, in that order. */
 STINT_API stint_value stint_interaction(stint_graph *g, stint_value x);
 
 /** Number of rows whose largest logit (the lowest index on ties) is at the label ->

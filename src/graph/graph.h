@@ -109,8 +109,9 @@ struct sti_op {
                          const stint_value *dy, const bool *need, stint_value *dx);
 
     /* The same function in terms of simpler operators (out[] gets the values). Used by
-     * the gradient pass when `grad` is NULL: it differentiates the expansion instead.
-     */
+     * the gradient pass when `grad` is NULL, and for the outputs in `expand_out`, which
+     * `grad` knows nothing of: it differentiates the expansion instead. */
+    unsigned expand_out; /* bit i: output i; the others of out[] may then stay -1 */
     stint_status (*expand)(stint_graph *graph, const sti_node *node, stint_value *out);
 
     /* Append nodes for the Taylor coefficients of the output from those of the inputs

@@ -1,5 +1,6 @@
 /* Attention and rotary positions over packed rows [batch, length, width]. */
 #include <inttypes.h>
+#include <math.h>
 
 #include "kernel/attention/attention.h"
 #include "kernel/attention/rotary.h"
@@ -125,6 +126,101 @@ static stint_status grad_attention(stint_graph *g, const sti_node *node,
     return STINT_OK;
 }
 
+/* ---- the gradient in primitive operators, for the gradient of it ----
+ *
+ * Here all scores exist, [batch, kv_heads, queries, length]: `queries` are those of the
+ * heads that share keys, one head after the other. */
+
+/* Heads of x from a column on, as rows of these. */
+static stint_value heads_apart(stint_graph *g, const sti_attention *a, stint_value x,
+                               int64_t column, int64_t heads)
+{
+    static const int axes[] = {0, 2, 3, 1, 4};
+    const int64_t shared = heads / a->kv_heads;
+    const stint_shape apart =
+        STINT_SHAPE(a->batch, a->length, a->kv_heads, shared, a->size);
+    const stint_shape rows =
+        STINT_SHAPE(a->batch, a->kv_heads, shared * a->length, a->size);
+    const stint_value part = stint_slice(g, x, 2, column, column + heads * a->size, 1);
+    return stint_reshape(g, stint_transpose(g, stint_reshape(g, part, &apart), axes),
+                         &rows);
+}
+
+static stint_value heads_joined(stint_graph *g, const sti_attention *a, stint_value x,
+                                int64_t heads)
+{
+    static const int axes[] = {0, 3, 1, 2, 4};
+    const stint_shape apart =
+        STINT_SHAPE(a->batch, a->kv_heads, heads / a->kv_heads, a->length, a->size);
+    const stint_shape rows = STINT_SHAPE(a->batch, a->length, heads * a->size);
+    return stint_reshape(g, stint_transpose(g, stint_reshape(g, x, &apart), axes),
+                         &rows);
+}
+
+/* 0 where a query (row) sees a key (column), minus infinity elsewhere. The places of
+ * the largest of equal numbers are 0, 1, 2, ... */
+static stint_value unseen(stint_graph *g, const sti_attention *a)
+{
+    const stint_shape line = STINT_SHAPE(a->length), scalar = STINT_SHAPE(1, 1);
+    const stint_shape down = STINT_SHAPE(a->length, 1),
+                      right = STINT_SHAPE(1, a->length);
+    stint_value index = -1;
+    stint_top(g, sti_op_fill(g, &line, 0.0f), a->length, false, &index);
+    const stint_value place = stint_to_f32(g, index);
+    const stint_value query = stint_reshape(g, place, &down);
+    const stint_value key = stint_reshape(g, place, &right);
+    const stint_value never = sti_op_fill(g, &scalar, -INFINITY);
+    const stint_value none = sti_op_fill(g, &scalar, 0.0f);
+    stint_value mask = stint_select(g, stint_less(g, query, key), never, none);
+    if (a->window > 0)
+        mask = stint_select(
+            g, stint_less_equal(g, stint_add_scalar(g, key, (float)a->window), query),
+            never, mask);
+    return mask;
+}
+
+static stint_value probabilities(stint_graph *g, const sti_attention *a, stint_value q,
+                                 stint_value k)
+{
+    const int64_t queries = a->heads / a->kv_heads * a->length;
+    const stint_shape rows = STINT_SHAPE(a->batch, a->kv_heads, queries, a->length);
+    const stint_shape heads = STINT_SHAPE(a->batch, a->kv_heads, a->heads / a->kv_heads,
+                                          a->length, a->length);
+    const stint_value score = stint_matmul(g, q, k, false, true);
+    if (!a->causal)
+        return stint_softmax(g, score);
+    const stint_value seen =
+        stint_add(g, stint_reshape(g, score, &heads), unseen(g, a));
+    return stint_reshape(g, stint_softmax(g, seen), &rows);
+}
+
+/* With P = softmax(Q K^T / sqrt(size)) and dP = dY V^T: dV = P^T dY,
+ * dS = P (dP - sum dP P), dQ = dS K / sqrt(size), dK = dS^T Q / sqrt(size). What
+ * forward gave out is made again from qkv, so that its gradient finds all of it. */
+static stint_status expand_attention_grad(stint_graph *g, const sti_node *node,
+                                          stint_value *out)
+{
+    const sti_attention a = args_of(g, node, 1);
+    const float scale = 1.0f / sqrtf((float)a.size);
+    const int64_t keys = a.heads * a.size, values = keys + a.kv_heads * a.size;
+    const stint_value x = node->in[1];
+    const stint_value q = stint_scale(g, heads_apart(g, &a, x, 0, a.heads), scale);
+    const stint_value k = heads_apart(g, &a, x, keys, a.kv_heads);
+    const stint_value v = heads_apart(g, &a, x, values, a.kv_heads);
+    const stint_value dy = heads_apart(g, &a, node->in[0], 0, a.heads);
+    const stint_value p = probabilities(g, &a, q, k);
+    const stint_value dp = stint_matmul(g, dy, v, false, true);
+    const stint_value sum = stint_sum(g, stint_mul(g, dp, p), 1u << 3, true);
+    const stint_value ds = stint_mul(g, p, stint_sub(g, dp, sum));
+    const stint_value dq = stint_scale(g, stint_matmul(g, ds, k, false, false), scale);
+    const stint_value part[3] = {
+        heads_joined(g, &a, dq, a.heads),
+        heads_joined(g, &a, stint_matmul(g, ds, q, true, false), a.kv_heads),
+        heads_joined(g, &a, stint_matmul(g, p, dy, true, false), a.kv_heads)};
+    out[0] = stint_concat(g, part, 3, 2);
+    return STINT_OK;
+}
+
 /* Backward makes the scores again and has four more products: five for two. */
 static sti_cost cost_attention(const stint_graph *graph, const sti_node *node)
 {
@@ -161,6 +257,7 @@ const sti_op sti_op_attention_grad = {
     .n_out = 1,
     .attr_bytes = sizeof(attention_attr),
     .infer = infer_attention_grad,
+    .expand = expand_attention_grad,
     .cost = cost_attention,
     .scratch_bytes = attention_grad_scratch,
     .run = {[STI_CPU] = run_attention_grad},

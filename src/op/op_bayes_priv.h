@@ -11,6 +11,16 @@ sti_prior sti_op_noise_prior(const sti_node *node);
 /* Inputs 0 and 1 are f32 of one shape, and there are so many. */
 stint_status sti_op_check_pair(const stint_graph *graph, const sti_node *node,
                                int n_in);
+/* The gradients by mu and rho, where dw or dkl may be -1, and w, in primitive
+ * operators. */
+void sti_op_noise_expand(stint_graph *g, const sti_noise_attr *attr, stint_value mu,
+                         stint_value rho, stint_value eps, stint_value dw,
+                         stint_value dkl, stint_value out[3]);
+/* The numbers eps themselves; of registers those that they give behind this state. */
+stint_value sti_op_noise_numbers(stint_graph *g, const sti_noise_attr *attr,
+                                 const stint_shape *shape);
+stint_value sti_op_lfsr_numbers(stint_graph *g, const sti_lfsr_attr *attr,
+                                stint_value state, const stint_shape *shape);
 void sti_op_print_noise(const sti_node *node, sti_text *out);
 
 #endif

@@ -57,10 +57,31 @@ const sti_op sti_op_reference_weight = {
 
 /* ---- logit pairing ---- */
 
+/* Of each row. */
+static stint_value pairing_weight(stint_graph *g, stint_value reference,
+                                  stint_value labels, const stint_pairing_desc *desc)
+{
+    weight_attr attr = {desc->base, desc->right};
+    if (attr.base == 0.0f && attr.right == 0.0f)
+        attr.base = 1.0f;
+    return sti_op_add2(g, &sti_op_reference_weight, &attr, reference, labels);
+}
+
+stint_value sti_op_pairing_slope(stint_graph *g, stint_value x, stint_value reference,
+                                 stint_value labels, const stint_pairing_desc *desc)
+{
+    if (x < 0 || reference < 0)
+        return -1;
+    const stint_shape shape = stint_value_shape(g, x);
+    const stint_value apart = stint_sub(g, x, reference);
+    return stint_scale(g,
+                       stint_mul(g, apart, pairing_weight(g, reference, labels, desc)),
+                       2.0f / (float)stint_shape_count(&shape));
+}
+
 stint_value stint_logit_pairing(stint_graph *g, stint_value x, stint_value reference,
                                 stint_value labels, const stint_pairing_desc *desc)
 {
-    weight_attr attr = {desc->base, desc->right};
     if (x < 0 || reference < 0 || labels < 0)
         return -1;
     const stint_shape a = stint_value_shape(g, x), b = stint_value_shape(g, reference);
@@ -70,10 +91,7 @@ stint_value stint_logit_pairing(stint_graph *g, stint_value x, stint_value refer
                         "logit pairing: logits are %s, the reference's %s; both must "
                         "tell the same classes apart",
                         sti_shape_text(&a), sti_shape_text(&b)));
-    if (attr.base == 0.0f && attr.right == 0.0f)
-        attr.base = 1.0f;
-    const stint_value weight =
-        sti_op_add2(g, &sti_op_reference_weight, &attr, reference, labels);
+    const stint_value weight = pairing_weight(g, reference, labels, desc);
     const stint_value error = stint_square(g, stint_sub(g, x, reference));
     return stint_mean(g, stint_mul(g, error, weight), 3u, false);
 }

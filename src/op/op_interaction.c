@@ -1,5 +1,6 @@
 /* Dot products of all pairs of vectors of a sample, as a recommendation model's
  * interaction of features. */
+#include "base/memory.h"
 #include "kernel/interaction/interaction.h"
 #include "op/op_priv.h"
 
@@ -67,6 +68,38 @@ static stint_status grad_interaction(stint_graph *g, const sti_node *node,
     return STINT_OK;
 }
 
+/* x_i y_j + y_i x_j of all pairs of vectors: the upper triangle of x y^T + y x^T. */
+static stint_value cross_pairs(stint_graph *g, stint_value x, stint_value y)
+{
+    const stint_shape shape = stint_value_shape(g, x);
+    const int64_t n = shape.dim[0], v = shape.dim[1];
+    const stint_value all = stint_add(g, stint_matmul(g, x, y, false, true),
+                                      stint_matmul(g, y, x, false, true));
+    stint_value *part = sti_alloc((size_t)(v - 1) * sizeof *part, "op.interaction");
+    if (!part)
+        return sti_graph_fail(g, STINT_E_MEMORY);
+    for (int64_t i = 0; i < v - 1; i++) {
+        const stint_shape row = STINT_SHAPE(n, v - 1 - i);
+        const stint_value of = stint_slice(g, all, 1, i, i + 1, 1);
+        part[i] = stint_reshape(g, stint_slice(g, of, 2, i + 1, v, 1), &row);
+    }
+    const stint_value pairs = stint_concat(g, part, (int)(v - 1), 1);
+    sti_free(part);
+    return pairs;
+}
+
+/* dx = D x with the symmetric D [v, v] that dy fills: linear in both. */
+static stint_status grad_interaction_grad(stint_graph *g, const sti_node *node,
+                                          const stint_value *dy, const bool *need,
+                                          stint_value *dx)
+{
+    if (need[0])
+        dx[0] = sti_op_add2(g, &sti_op_interaction_grad, NULL, dy[0], node->in[1]);
+    if (need[1])
+        dx[1] = cross_pairs(g, node->in[0], dy[0]);
+    return STINT_OK;
+}
+
 static sti_cost cost_interaction(const stint_graph *graph, const sti_node *node)
 {
     const stint_shape *x = sti_op_in_shape(graph, node, 0);
@@ -88,6 +121,7 @@ const sti_op sti_op_interaction_grad = {
     .name = "interaction_grad",
     .n_out = 1,
     .infer = infer_interaction_grad,
+    .grad = grad_interaction_grad,
     .cost = cost_interaction,
     .run = {[STI_CPU] = run_interaction_grad},
 };

@@ -61,15 +61,6 @@ static sti_cost cost_mul_grad(const stint_graph *graph, const sti_node *node)
                              t ? 2.0 * (double)t->begin[t->rows] / t->rows : 1);
 }
 
-const sti_op sti_op_jet_mul_grad = {
-    .name = "jet_mul_grad",
-    .n_out = 1,
-    .attr_bytes = sizeof(sti_jet_attr),
-    .infer = infer_mul_grad,
-    .cost = cost_mul_grad,
-    .run = {[STI_CPU] = run_mul_grad},
-};
-
 /* The gradient by the operand of so many rows that b was multiplied with. */
 static stint_value product_gradient(stint_graph *g, const sti_jet_space *space,
                                     stint_value dz, stint_value b, int rows)
@@ -101,12 +92,43 @@ static stint_status grad_mul(stint_graph *g, const sti_node *node,
     return sti_graph_status(g);
 }
 
-/* ---- sums and biases ---- */
+/* ---- its own gradient ---- */
 
 static stint_value first_rows(stint_graph *g, stint_value x, int rows)
 {
     return rows_of(g, x) == rows ? x : stint_slice(g, x, 0, 0, rows, 1);
 }
+
+/* From <d, gradient(dz, b)> = <dz, d b>, a product of series again, and of the same by
+ * the other operand. */
+static stint_status grad_mul_grad(stint_graph *g, const sti_node *node,
+                                  const stint_value *dy, const bool *need,
+                                  stint_value *dx)
+{
+    const sti_jet_attr *attr = node->attr;
+    const sti_jet_space space = {attr->variables, attr->order, &sti_jet_series};
+    if (need[0]) {
+        const sti_jet product =
+            sti_jet_add_mul(g, &space, series_of(g, dy[0]), series_of(g, node->in[1]));
+        dx[0] = first_rows(g, product.value, rows_of(g, node->in[0]));
+    }
+    if (need[1])
+        dx[1] =
+            product_gradient(g, &space, node->in[0], dy[0], rows_of(g, node->in[1]));
+    return sti_graph_status(g);
+}
+
+const sti_op sti_op_jet_mul_grad = {
+    .name = "jet_mul_grad",
+    .n_out = 1,
+    .attr_bytes = sizeof(sti_jet_attr),
+    .infer = infer_mul_grad,
+    .grad = grad_mul_grad,
+    .cost = cost_mul_grad,
+    .run = {[STI_CPU] = run_mul_grad},
+};
+
+/* ---- sums and biases ---- */
 
 static stint_status grad_sum(stint_graph *g, const sti_node *node,
                              const stint_value *dy, const bool *need, stint_value *dx)
@@ -204,12 +226,12 @@ static sti_jet gelu_slope(const function *f, sti_jet y)
     return sum(f, s, product(f, rest, slope), 1);
 }
 
-/* Where y_0 is above 0 one, else zero: the sign of -y_0 is -1 there, and 1 at 0. */
+/* Where y_0 is above 0 one, else zero; a comparison, through which no gradient flows.
+ */
 static sti_jet relu_slope(const function *f, sti_jet y)
 {
-    const stint_value below =
-        stint_sign(f->g, sti_op_negate(f->g, first_rows(f->g, y.value, 1)));
-    return (sti_jet){stint_add_scalar(f->g, stint_scale(f->g, below, -0.5f), 0.5f), 1};
+    const stint_value first = first_rows(f->g, y.value, 1);
+    return (sti_jet){stint_less(f->g, number(f, 0).value, first), 1};
 }
 
 /* f'(u) as a series. */

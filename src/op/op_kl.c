@@ -87,12 +87,26 @@ static void run_kl_grad(const sti_call *call)
     sti_draw_grad_f32(call->team, &key, &prior, sti_op_in_count(call, MU), &grad);
 }
 
+static stint_status expand_kl_grad(stint_graph *g, const sti_node *node,
+                                   stint_value *out)
+{
+    stint_value all[3];
+    const stint_value eps =
+        sti_op_noise_numbers(g, node->attr, sti_op_in_shape(g, node, MU));
+    sti_op_noise_expand(g, node->attr, node->in[MU], node->in[RHO], eps, -1,
+                        node->in[DKL], all);
+    out[0] = all[0];
+    out[1] = all[1];
+    return STINT_OK;
+}
+
 const sti_op sti_op_kl_grad = {
     .name = "kl_grad",
     .n_out = 2,
     .attr_bytes = sizeof(sti_noise_attr),
     .flags = STI_OP_RANDOM,
     .infer = infer_kl_grad,
+    .expand = expand_kl_grad,
     .cost = cost_kl,
     .run = {[STI_CPU] = run_kl_grad},
     .print = sti_op_print_noise,

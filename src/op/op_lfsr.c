@@ -199,6 +199,18 @@ static void run_noise_grad(const sti_call *call)
                            sti_op_in_count(call, STI_LFSR_MU), &grad);
 }
 
+/* The state that it gives back is out of the gradient's sight. */
+static stint_status expand_noise_grad(stint_graph *g, const sti_node *node,
+                                      stint_value *out)
+{
+    const sti_lfsr_attr *attr = node->attr;
+    const stint_shape shape = *sti_op_in_shape(g, node, STI_LFSR_MU);
+    sti_op_noise_expand(g, &attr->noise, node->in[STI_LFSR_MU], node->in[STI_LFSR_RHO],
+                        sti_op_lfsr_numbers(g, attr, node->in[STI_LFSR_STATE], &shape),
+                        node->in[DW], node->in[DKL], out + STI_LFSR_GRAD_DMU);
+    return STINT_OK;
+}
+
 const sti_op sti_op_lfsr_noise_grad = {
     .name = "lfsr_noise_grad",
     .n_out = 4,
@@ -206,6 +218,7 @@ const sti_op sti_op_lfsr_noise_grad = {
     .flags = STI_OP_INPLACE_0 | STI_OP_RANDOM | STI_OP_ADDS,
     .optional_out = 1u << STI_LFSR_GRAD_W,
     .infer = infer_noise_grad,
+    .expand = expand_noise_grad,
     .cost = cost_lfsr,
     .run = {[STI_CPU] = run_noise_grad},
     .print = print_lfsr,

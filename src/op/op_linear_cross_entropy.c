@@ -89,15 +89,25 @@ stint_value sti_op_times(stint_graph *g, stint_value dy, stint_value gradient)
 static stint_status grad(stint_graph *g, const sti_node *node, const stint_value *dy,
                          const bool *need, stint_value *dx)
 {
-    if (dy[DX] >= 0 || dy[DTABLE] >= 0)
-        return sti_fail(
-            STINT_E_UNSUPPORTED,
-            "linear_cross_entropy is not twice differentiable; use a matmul "
-            "and softmax_cross_entropy");
     if (need[X])
         dx[X] = sti_op_times(g, dy[LOSS], node->out[DX]);
     if (need[TABLE])
         dx[TABLE] = sti_op_times(g, dy[LOSS], node->out[DTABLE]);
+    return STINT_OK;
+}
+
+/* The two gradients by logits that all exist at once. */
+static stint_status expand(stint_graph *g, const sti_node *node, stint_value *out)
+{
+    const loss_attr *attr = node->attr;
+    const stint_value x = node->in[X], table = node->in[TABLE];
+    const stint_value logits = stint_matmul(g, x, table, false, true);
+    const stint_value loss =
+        stint_softmax_cross_entropy(g, logits, node->in[LABEL], attr->smoothing);
+    const stint_shape scalar = stint_shape_make(STINT_F32, 0, NULL);
+    const stint_value slope = sti_op_slope(g, loss, sti_op_fill(g, &scalar, 1.0f));
+    out[DX] = stint_matmul(g, slope, table, false, false);
+    out[DTABLE] = stint_matmul(g, slope, x, true, false);
     return STINT_OK;
 }
 
@@ -123,6 +133,8 @@ const sti_op sti_op_linear_cross_entropy = {
     .attr_bytes = sizeof(loss_attr),
     .infer = infer,
     .grad = grad,
+    .expand_out = 1u << DX | 1u << DTABLE,
+    .expand = expand,
     .cost = cost,
     .scratch_bytes = scratch_bytes,
     .run = {[STI_CPU] = run},

@@ -3,6 +3,8 @@
  * time. The reference is given: no gradient flows to it. */
 #include "op/op_linear_distillation.h"
 
+#include <math.h>
+
 #include "kernel/softmax/linear_distillation.h"
 #include "op/op_priv.h"
 
@@ -139,11 +141,6 @@ static void run(const sti_call *call)
 static stint_status grad(stint_graph *g, const sti_node *node, const stint_value *dy,
                          const bool *need, stint_value *dx)
 {
-    for (int i = HARD; i <= DTABLE; i++)
-        if (dy[i] >= 0)
-            return sti_fail(STINT_E_UNSUPPORTED,
-                            "linear_distillation: its loss alone is differentiable, "
-                            "and once");
     if (need[AGAINST_X] || need[AGAINST_TABLE])
         return sti_fail(STINT_E_UNSUPPORTED,
                         "linear_distillation has no gradient for the reference's "
@@ -152,6 +149,91 @@ static stint_status grad(stint_graph *g, const sti_node *node, const stint_value
         dx[X] = sti_op_times(g, dy[LOSS], node->out[DX]);
     if (need[TABLE])
         dx[TABLE] = sti_op_times(g, dy[LOSS], node->out[DTABLE]);
+    return STINT_OK;
+}
+
+/* ---- parts and gradients by logits that all exist at once ---- */
+
+typedef struct whole {
+    stint_graph *g;
+    const sti_node *node;
+    stint_value u, v; /* logits, and the reference's */
+} whole;
+
+/* Minus infinity in place of the reference's logits that do not count for soft. */
+static stint_value likeliest(const whole *w)
+{
+    const stint_distillation_desc *d = w->node->attr;
+    const int64_t n = stint_value_shape(w->g, w->v).dim[1];
+    stint_value index;
+    if (d->top == 0 || d->top >= n)
+        return w->v;
+    const stint_shape scalar = STINT_SHAPE(1, 1);
+    const stint_value top = stint_top(w->g, w->v, d->top, false, &index);
+    const stint_value least = stint_slice(w->g, top, 1, d->top - 1, d->top, 1);
+    return stint_select(w->g, stint_less(w->g, w->v, least),
+                        sti_op_fill(w->g, &scalar, -INFINITY), w->v);
+}
+
+/* What a part counts in the loss, a scalar. */
+static stint_value factor_of(const whole *w, int part, float factor)
+{
+    const stint_shape scalar = stint_shape_make(STINT_F32, 0, NULL);
+    if (!sti_op_has_in(w->node, WEIGHTS))
+        return sti_op_fill(w->g, &scalar, factor);
+    const stint_value own =
+        stint_slice(w->g, w->node->in[WEIGHTS], 0, part, part + 1, 1);
+    return stint_scale(w->g, stint_reshape(w->g, own, &scalar), factor);
+}
+
+static stint_value plus(stint_graph *g, stint_value a, stint_value b)
+{
+    return a < 0 ? b : stint_add(g, a, b);
+}
+
+/* The gradient of the loss by u; parts get their values. */
+static stint_value expand_parts(const whole *w, stint_value *part)
+{
+    const stint_distillation_desc *d = w->node->attr;
+    const stint_value labels = w->node->in[LABEL];
+    stint_value slope = -1;
+    if (d->hard != 0) {
+        part[STI_DISTIL_HARD] = stint_softmax_cross_entropy(w->g, w->u, labels, 0);
+        slope = sti_op_slope(w->g, part[STI_DISTIL_HARD],
+                             factor_of(w, STI_DISTIL_HARD, d->hard));
+    }
+    if (d->pairing != 0) {
+        const stint_value factor = factor_of(w, STI_DISTIL_PAIRING, d->pairing);
+        part[STI_DISTIL_PAIRING] =
+            stint_logit_pairing(w->g, w->u, w->v, labels, &d->focus);
+        slope = plus(
+            w->g, slope,
+            stint_mul(w->g, sti_op_pairing_slope(w->g, w->u, w->v, labels, &d->focus),
+                      factor));
+    }
+    if (d->soft != 0) {
+        part[STI_DISTIL_SOFT] =
+            stint_soft_cross_entropy(w->g, w->u, likeliest(w), labels, d->temperature);
+        slope = plus(w->g, slope,
+                     sti_op_slope(w->g, part[STI_DISTIL_SOFT],
+                                  factor_of(w, STI_DISTIL_SOFT, d->soft)));
+    }
+    return slope;
+}
+
+static stint_status expand(stint_graph *g, const sti_node *node, stint_value *out)
+{
+    const stint_value x = node->in[X], table = node->in[TABLE];
+    const whole w = {
+        g, node, stint_matmul(g, x, table, false, true),
+        stint_matmul(g, node->in[AGAINST_X], node->in[AGAINST_TABLE], false, true)};
+    if (w.u < 0 || w.v < 0)
+        return STINT_OK; /* the graph has the failure */
+    const stint_value slope = expand_parts(&w, out + HARD);
+    if (slope < 0)
+        return STINT_OK; /* no part counts */
+    out[DX] = stint_matmul(g, slope, table, false, false);
+    out[DTABLE] = stint_matmul(g, slope, x, true, false);
     return STINT_OK;
 }
 
@@ -182,6 +264,8 @@ const sti_op sti_op_linear_distillation = {
     .attr_bytes = sizeof(stint_distillation_desc),
     .infer = infer,
     .grad = grad,
+    .expand_out = (1u << STI_DISTILLATION_OUTPUTS) - 1 - (1u << LOSS),
+    .expand = expand,
     .cost = cost,
     .scratch_bytes = scratch_bytes,
     .run = {[STI_CPU] = run},

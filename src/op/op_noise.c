@@ -161,6 +161,16 @@ static sti_cost cost_noise_grad(const stint_graph *graph, const sti_node *node)
     return sti_op_cost_bytes(graph, node, 100.0);
 }
 
+static stint_status expand_noise_grad(stint_graph *g, const sti_node *node,
+                                      stint_value *out)
+{
+    const stint_shape shape = *sti_op_in_shape(g, node, MU);
+    sti_op_noise_expand(g, node->attr, node->in[MU], node->in[RHO],
+                        sti_op_noise_numbers(g, node->attr, &shape), node->in[DW],
+                        node->in[DKL], out);
+    return STINT_OK;
+}
+
 const sti_op sti_op_noise_grad = {
     .name = "noise_grad",
     .n_out = 3,
@@ -168,6 +178,7 @@ const sti_op sti_op_noise_grad = {
     .flags = STI_OP_RANDOM | STI_OP_ADDS,
     .optional_out = 1u << STI_NOISE_GRAD_W,
     .infer = infer_noise_grad,
+    .expand = expand_noise_grad,
     .cost = cost_noise_grad,
     .run = {[STI_CPU] = run_noise_grad},
     .print = sti_op_print_noise,

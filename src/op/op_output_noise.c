@@ -60,12 +60,29 @@ static void run_output_noise_grad(const sti_call *call)
                              call->in[VARIANCE], call->in[DY], call->out[0]);
 }
 
+/* dy eps / (2 sqrt(v)), and 0 where v is 0 or less, without a root of that. */
+static stint_status expand_output_noise_grad(stint_graph *g, const sti_node *node,
+                                             stint_value *out)
+{
+    const stint_shape shape = *sti_op_in_shape(g, node, VARIANCE);
+    const stint_value v = node->in[VARIANCE];
+    const stint_value zero = sti_op_fill(g, &shape, 0.0f);
+    const stint_value one = sti_op_fill(g, &shape, 1.0f);
+    const stint_value eps = sti_op_add_output_noise(g, node->attr, zero, one);
+    const stint_value none = stint_less_equal(g, v, zero);
+    const stint_value root = stint_sqrt(g, stint_select(g, none, one, v));
+    const stint_value half = stint_scale(g, stint_mul(g, node->in[DY], eps), 0.5f);
+    out[0] = stint_select(g, none, zero, stint_div(g, half, root));
+    return STINT_OK;
+}
+
 const sti_op sti_op_output_noise_grad = {
     .name = "output_noise_grad",
     .n_out = 1,
     .attr_bytes = sizeof(sti_noise_attr),
     .flags = STI_OP_INPLACE_0 | STI_OP_INPLACE_1 | STI_OP_RANDOM,
     .infer = infer_pair,
+    .expand = expand_output_noise_grad,
     .cost = cost_output_noise,
     .run = {[STI_CPU] = run_output_noise_grad},
     .print = sti_op_print_noise,

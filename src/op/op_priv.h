@@ -53,6 +53,11 @@ stint_value sti_op_add2(stint_graph *g, const sti_op *op, const void *attr,
 /* A gradient that was made with the loss, times the loss's own: itself where the loss
  * counts once, which is what that of a training run does. */
 stint_value sti_op_times(stint_graph *g, stint_value dy, stint_value gradient);
+/* The gradient of stint_logit_pairing by x. */
+stint_value sti_op_pairing_slope(stint_graph *g, stint_value x, stint_value reference,
+                                 stint_value labels, const stint_pairing_desc *desc);
+/* The gradient by input 0 of the node that made y, by its rule, where dy is y's. */
+stint_value sti_op_slope(stint_graph *g, stint_value y, stint_value dy);
 /* Sum x down to `shape` (the inverse of broadcasting);
  * x itself if it has that shape. */
 stint_value sti_op_reduce_to(stint_graph *g, stint_value x, const stint_shape *shape);

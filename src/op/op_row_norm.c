@@ -150,6 +150,38 @@ static stint_status grad_rms_norm(stint_graph *g, const sti_node *node,
     return STINT_OK;
 }
 
+/* The gradients in primitive operators: with z = dy scale and n = (x - mean) inverse,
+ *     dx = inverse (z - mean(z) - n mean(z n)), without the first mean for RMS-norm.
+ * The statistics are made from x again, so that the gradient of this gradient finds all
+ * of x; the inputs for them are then not read. */
+static stint_status expand_norm_grad(stint_graph *g, const sti_node *node,
+                                     stint_value *out)
+{
+    const sti_row_norm_attr *attr = node->attr;
+    const bool layer = node->op == &sti_op_layer_norm_grad;
+    const stint_shape row = *sti_op_in_shape(g, node, 2);
+    const unsigned axis = 1u << (sti_op_in_shape(g, node, 1)->rank - 1);
+    const stint_value dy = node->in[0];
+    stint_value x = node->in[1];
+    if (layer)
+        x = stint_sub(g, x, stint_mean(g, x, axis, true));
+    const stint_value power = stint_mean(g, stint_square(g, x), axis, true);
+    const stint_value inverse =
+        stint_reciprocal(g, stint_sqrt(g, stint_add_scalar(g, power, attr->epsilon)));
+    const stint_value n = stint_mul(g, x, inverse);
+    const stint_value z = stint_mul(g, dy, node->in[2]);
+    const stint_value along =
+        stint_mul(g, n, stint_mean(g, stint_mul(g, z, n), axis, true));
+    stint_value rest = stint_sub(g, z, along);
+    if (layer)
+        rest = stint_sub(g, rest, stint_mean(g, z, axis, true));
+    out[0] = stint_mul(g, rest, inverse);
+    out[1] = sti_op_reduce_to(g, stint_mul(g, dy, n), &row);
+    if (layer)
+        out[2] = sti_op_reduce_to(g, dy, &row);
+    return STINT_OK;
+}
+
 static sti_cost cost_norm(const stint_graph *graph, const sti_node *node)
 {
     return sti_op_cost_bytes(graph, node, 8.0);
@@ -184,9 +216,9 @@ NORM_ROW(layer_norm, 3, 6, , .flags = STI_OP_INPLACE_0, .grad = grad_layer_norm,
 NORM_ROW(rms_norm, 2, 2, , .flags = STI_OP_INPLACE_0, .grad = grad_rms_norm,
          .run = {[STI_CPU] = run_rms_norm})
 NORM_ROW(layer_norm_grad, 3, 0, _grad, .flags = STI_OP_INPLACE_0,
-         .run = {[STI_CPU] = run_norm_grad})
+         .expand = expand_norm_grad, .run = {[STI_CPU] = run_norm_grad})
 NORM_ROW(rms_norm_grad, 2, 0, _grad, .flags = STI_OP_INPLACE_0,
-         .run = {[STI_CPU] = run_norm_grad})
+         .expand = expand_norm_grad, .run = {[STI_CPU] = run_norm_grad})
 
 /* ---- builders ---- */
 

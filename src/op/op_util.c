@@ -170,3 +170,14 @@ void sti_op_broadcast_strides(const stint_shape *from, const stint_shape *to,
         run *= dim;
     }
 }
+
+stint_value sti_op_slope(stint_graph *g, stint_value y, stint_value dy)
+{
+    const bool need[3] = {true};
+    stint_value dx[3] = {-1, -1, -1};
+    if (y < 0 || dy < 0)
+        return -1;
+    const sti_node *node = sti_graph_value(g, y)->producer;
+    const stint_status st = node->op->grad(g, node, &dy, need, dx);
+    return st == STINT_OK ? dx[0] : sti_graph_fail(g, st);
+}

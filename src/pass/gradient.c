@@ -7,7 +7,8 @@
  *
  * A rule appends ordinary nodes, hence the pass can be applied to its own result. An
  * operator without a rule but with an expansion is differentiated through it: the
- * expansion is appended to the graph and walked like any other piece of it. */
+ * expansion is appended to the graph and walked like any other piece of it. So are
+ * outputs that a rule knows nothing of, such as gradients made along with a loss. */
 #include <string.h>
 
 #include "base/fail.h"
@@ -153,6 +154,24 @@ static stint_status walk_expansion(tape *t, sti_node *node, const stint_value *d
     return status;
 }
 
+/* The rule, and the expansion for the outputs that it knows nothing of. */
+static stint_status apply_rules(tape *t, sti_node *node, const stint_value *dy)
+{
+    stint_value ruled[MAX_OUT], expanded[MAX_OUT];
+    bool rule = false, expansion = false;
+    stint_status status = STINT_OK;
+    for (int32_t i = 0; i < node->n_out; i++) {
+        const bool by_expansion = node->op->expand_out >> i & 1;
+        ruled[i] = by_expansion ? -1 : dy[i];
+        expanded[i] = by_expansion ? dy[i] : -1;
+        rule |= ruled[i] >= 0;
+        expansion |= expanded[i] >= 0;
+    }
+    if (rule)
+        status = apply_rule(t, node, ruled);
+    return status == STINT_OK && expansion ? walk_expansion(t, node, expanded) : status;
+}
+
 static stint_status walk_node(tape *t, sti_node *node)
 {
     stint_value dy[MAX_OUT];
@@ -168,7 +187,7 @@ static stint_status walk_node(tape *t, sti_node *node)
         return STINT_OK;
     sti_graph_set_backward(t->graph, node);
     if (node->op->grad)
-        return apply_rule(t, node, dy);
+        return apply_rules(t, node, dy);
     if (node->op->expand)
         return walk_expansion(t, node, dy);
     return sti_fail(STINT_E_UNSUPPORTED,

@@ -46,7 +46,6 @@ struct op_case {
     const char *shape[OP_MAX_IN];
     op_draw draw[OP_MAX_IN];
     unsigned grad; /* bit i: the gradient of input i is checked */
-    bool once;     /* not twice differentiable: the second pass must say so */
     double loose;  /* factor on all tolerances; 0: 1 */
 
     /* Append the operators; returns the one f32 value to look at. x: the inputs. */

@@ -38,13 +38,13 @@ static void reference_binary(const op_case *c, const op_tensor *in, op_tensor *o
     }
 }
 
-#define CLICKS_INTERACTION(dims)                                                      \
-    {                                                                                 \
-        .name = "interaction " dims, .n_in = 1, .shape = {dims}, .grad = 1,           \
-        .once = true, .build = build_interaction, .reference = reference_interaction, \
-        .torch = "torch.bmm(x0, x0.transpose(1, 2))[:, torch.triu_indices("           \
-                 "x0.shape[1], x0.shape[1], 1)[0], torch.triu_indices(x0.shape[1], "  \
-                 "x0.shape[1], 1)[1]]"                                                \
+#define CLICKS_INTERACTION(dims)                                                     \
+    {                                                                                \
+        .name = "interaction " dims, .n_in = 1, .shape = {dims}, .grad = 1,          \
+        .build = build_interaction, .reference = reference_interaction,              \
+        .torch = "torch.bmm(x0, x0.transpose(1, 2))[:, torch.triu_indices("          \
+                 "x0.shape[1], x0.shape[1], 1)[0], torch.triu_indices(x0.shape[1], " \
+                 "x0.shape[1], 1)[1]]"                                               \
     }
 
 static const op_case op_cases_clicks[] = {

@@ -195,18 +195,18 @@ static void reference_linear_loss(const op_case *c, const op_tensor *in, op_tens
     free(x);
 }
 
-#define TEXT_ATTENTION(label, xs, heads, kv, every, py)                                \
-    {                                                                                  \
-        .name = "attention " label, .n_in = 1, .shape = {xs}, .grad = 1, .once = true, \
-        .build = build_attention, .reference = reference_attention,                    \
-        .i = {heads, kv, every}, .torch = py                                           \
+#define TEXT_ATTENTION(label, xs, heads, kv, every, py)                  \
+    {                                                                    \
+        .name = "attention " label, .n_in = 1, .shape = {xs}, .grad = 1, \
+        .build = build_attention, .reference = reference_attention,      \
+        .i = {heads, kv, every}, .torch = py                             \
     }
-#define TEXT_WINDOW(label, xs, heads, kv, seen)                                        \
-    {                                                                                  \
-        .name = "attention " label, .n_in = 1, .shape = {xs}, .grad = 1, .once = true, \
-        .build = build_attention, .reference = reference_attention,                    \
-        .i = {heads, kv, 0, seen},                                                     \
-        .torch = "attention(x0, " #heads ", " #kv ", True, " #seen ")"                 \
+#define TEXT_WINDOW(label, xs, heads, kv, seen)                          \
+    {                                                                    \
+        .name = "attention " label, .n_in = 1, .shape = {xs}, .grad = 1, \
+        .build = build_attention, .reference = reference_attention,      \
+        .i = {heads, kv, 0, seen},                                       \
+        .torch = "attention(x0, " #heads ", " #kv ", True, " #seen ")"   \
     }
 #define TEXT_ROTARY(label, xs, heads, size, kind, ...)                \
     {                                                                 \
@@ -216,11 +216,11 @@ static void reference_linear_loss(const op_case *c, const op_tensor *in, op_tens
             __VA_ARGS__                                               \
         }                                                             \
     }
-#define TEXT_NORM(label, inputs, xs, row, py)                              \
-    {                                                                      \
-        .name = label, .n_in = inputs, .shape = {xs, row, row},            \
-        .grad = (1u << inputs) - 1, .once = true, .build = build_row_norm, \
-        .reference = reference_row_norm, .torch = py                       \
+#define TEXT_NORM(label, inputs, xs, row, py)                   \
+    {                                                           \
+        .name = label, .n_in = inputs, .shape = {xs, row, row}, \
+        .grad = (1u << inputs) - 1, .build = build_row_norm,    \
+        .reference = reference_row_norm, .torch = py            \
     }
 
 static const op_case op_cases_text[] = {
@@ -270,7 +270,6 @@ static const op_case op_cases_text[] = {
      .shape = {"A,5", "5,5", "A"},
      .draw = {OP_NORMAL, OP_NORMAL, OP_LABELS},
      .grad = 3,
-     .once = true,
      .build = build_linear_loss,
      .reference = reference_linear_loss,
      .torch = "F.cross_entropy(x0 @ x1.T, x2)"},
@@ -279,7 +278,6 @@ static const op_case op_cases_text[] = {
      .shape = {"9,7", "31,7", "9"},
      .draw = {OP_NORMAL, OP_NORMAL, OP_SOME_LABELS},
      .grad = 3,
-     .once = true,
      .build = build_linear_loss,
      .reference = reference_linear_loss,
      .f = {0.1},

@@ -154,7 +154,7 @@ static bool op_is_read(const stint_graph *graph, stint_value value)
 static void op_run_node(const op_values *v, const sti_node *node, const sti_team *team,
                         stint_value keep)
 {
-    const void *in[16] = {NULL};
+    const void *in[32] = {NULL};
     void *out[8] = {NULL};
     for (int i = 0; i < node->n_in; i++)
         in[i] = node->in[i] >= 0 ? v->data[node->in[i]] : NULL;

@@ -1,10 +1,12 @@
-"""Compares results and gradients written by op_dump with PyTorch.
+"""Compares results, gradients and second gradients written by op_dump with PyTorch.
 
 PyTorch computes the truth in float64, and once more in float32 for scale. An element may
 differ from the truth by
     eps * (8 + 2 * sqrt(longest)) * (|truth| + rms of truth),
 where `longest` is the count of the largest input (no sum of the operator is longer), or by
-four times the worst error of PyTorch's own float32, whichever is larger.
+four times the worst error of PyTorch's own float32, whichever is larger. Second gradients
+are those of s = sum(direction * gradient) over all inputs, and beside that must lie within
+1e-5 of the truth, as vectors, but for 1e-6.
 
 usage: pytorch_compare.py FOLDER
 """
@@ -112,12 +114,19 @@ def evaluate(case, data, dtype):
             scope[name] = x.to(dtype).requires_grad_(name in case["grad"])
     y = eval(case["torch"].replace("F.conv2d", "conv2d"), scope)
     wanted = list(case["grad"])
-    grads = []
-    if wanted:
-        weight = read(data, case["weight"]).to(dtype)
-        grads = torch.autograd.grad((y * weight).sum(), [scope[n] for n in wanted])
     out = {"y": y}
-    out.update({"gradient of " + n: g for n, g in zip(wanted, grads)})
+    if wanted:
+        inputs = [scope[n] for n in wanted]
+        weight = read(data, case["weight"]).to(dtype)
+        grads = torch.autograd.grad((y * weight).sum(), inputs, create_graph=True)
+        out.update({"gradient of " + n: g for n, g in zip(wanted, grads)})
+        s = sum((g * read(data, case["direction"][n]).to(dtype)).sum()
+                for n, g in zip(wanted, grads))
+        twice = [None] * len(inputs)
+        if s.requires_grad:
+            twice = torch.autograd.grad(s, inputs, allow_unused=True)
+        out.update({"second gradient of " + n: torch.zeros_like(x) if h is None else h
+                    for n, x, h in zip(wanted, inputs, twice)})
     return {n: v.detach().double() for n, v in out.items()}
 
 
@@ -135,6 +144,8 @@ def compare(case, what, got, truth, single):
     excess = (got - truth).abs() / allowed
     excess[torch.isnan(excess)] = math.inf
     worst = int(excess.argmax())
+    if what.startswith("second") and (got - truth).norm() > 1e-5 * truth.norm() + 1e-6:
+        return f"{(got - truth).norm() / truth.norm():.3g} of PyTorch's apart"
     if excess.flatten()[worst] <= 1:
         return None
     return (f"rms {got.square().mean().sqrt():.9g}, PyTorch {rms:.9g}; worst at "
@@ -153,6 +164,7 @@ def main(folder):
         single = evaluate(case, data, torch.float32)
         ours = {"y": case["y"]}
         ours.update({"gradient of " + n: e for n, e in case["grad"].items()})
+        ours.update({"second gradient of " + n: e for n, e in case["second"].items()})
         for what, entry in ours.items():
             got = read(data, entry).double()
             complaint = compare(case, what, got, truth[what], single[what])
