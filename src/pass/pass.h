@@ -9,7 +9,7 @@
 /* Append the gradients of sum over elements of `loss` (a scalar) for `count` values
  * `of`; gradients_out[i] is -1 where none flows. Applied to its own result it gives
  * higher orders; an operator on the way without a rule gives STINT_E_UNSUPPORTED and
- * names it ("conv2d is not twice differentiable ..."). */
+ * names it ("conv2d_bf16 is not differentiable ..."). */
 stint_status sti_pass_gradient(stint_graph *graph, stint_value loss,
                                const stint_value *of, int count,
                                stint_value *gradients_out);
