@@ -6,8 +6,11 @@ usage: onnx_models.py STINT FILE.onnx=NAME:1x3x224x224[+NAME:SHAPE...] ... [--ro
 Inputs are drawn: normal numbers, or whole numbers below 100. Prints a line a file: largest
 difference over the largest output; time of a warm run, in turns of five each (the best of
 N turns, 2 threads or --threads, `stint bench step` beside the session) and the quotient, above 1 where
-Stint is faster; peak memory of `stint run` against the plan. The last line has the geometric
-mean of the quotients. Exit code 1 where a difference is above 1e-4.
+Stint is faster; peak memory of `stint run`, its plan, and that of onnxruntime, which opens
+and runs the network in a process of its own. What that process had taken before it knew of
+onnxruntime (Python, NumPy, the inputs) is subtracted; nothing is from Stint's. The last lines
+have the geometric means of the quotients. Exit code 1 where a difference is above 1e-4.
+--rounds 0 measures memory alone.
 """
 
 import argparse
@@ -22,6 +25,36 @@ import numpy as np
 import onnxruntime
 
 
+# In a process of its own: peak resident bytes before onnxruntime and after a run.
+PEAK = """
+import sys
+import numpy as np
+def peak():
+    with open("/proc/self/status") as status:
+        return next(int(line.split()[1]) for line in status if line.startswith("VmHWM")) * 1024
+feed = dict(np.load(sys.argv[2]))
+before = peak()
+import onnxruntime
+options = onnxruntime.SessionOptions()
+options.intra_op_num_threads = int(sys.argv[3])
+onnxruntime.InferenceSession(sys.argv[1], options).run(None, feed)
+print(before, peak())
+"""
+
+
+def peak_of_peer(path, feed, work, threads):
+    file = os.path.join(work, "feed.npz")
+    np.savez(file, **feed)
+    done = subprocess.run([sys.executable, "-c", PEAK, path, file, str(threads)], check=True,
+                          capture_output=True, text=True)
+    before, after = map(int, done.stdout.split())
+    return after - before
+
+
+def mean(quotients):
+    return np.exp(np.mean(np.log(quotients)))
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("stint")
@@ -29,7 +62,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--threads", type=int, default=2)
     args = parser.parse_args()
-    worst, quotients = 0.0, []
+    worst, quotients, memory, plans = 0.0, [], [], []
     random = np.random.default_rng(3)
     with tempfile.TemporaryDirectory() as work:
         for model in args.models:
@@ -74,7 +107,11 @@ def main():
                 done = subprocess.run([args.stint, "bench", "step", out, "--runs", "5", threads,
                                        "--json"], capture_output=True, text=True)
                 ours.append(json.loads(done.stdout)["best_s"])
-            quotients.append(min(theirs) / min(ours))
+            if args.rounds:
+                quotients.append(min(theirs) / min(ours))
+            peer = peak_of_peer(path, feed, work, args.threads)
+            memory.append(said["peak_rss_bytes"] / peer)
+            plans.append(said["planned_peak_bytes"] / said["peak_rss_bytes"])
             made = np.load(os.path.join(work, "o.npz"))
             off = 0.0
             for port, w in zip(session.get_outputs(), want):
@@ -83,11 +120,18 @@ def main():
             worst = max(worst, off)
             info = json.loads(subprocess.run([args.stint, "info", out, "--json"], capture_output=True,
                                              text=True).stdout)
-            print(f"{os.path.basename(path):36} off by {off:.1e}  {min(ours) * 1e3:8.2f} ms, onnxruntime "
-                  f"{min(theirs) * 1e3:8.2f} ms, {quotients[-1]:4.2f}x  peak {said['peak_rss_bytes'] / 2**20:6.1f} MiB, planned "
-                  f"{said['planned_peak_bytes'] / 2**20:6.1f} MiB  transposes {info['transposes']}")
+            speed = (f"{min(ours) * 1e3:8.2f} ms, onnxruntime {min(theirs) * 1e3:8.2f} ms, "
+                     f"{quotients[-1]:4.2f}x  " if args.rounds else "")
+            print(f"{os.path.basename(path):36} off by {off:.1e}  {speed}peak "
+                  f"{said['peak_rss_bytes'] / 2**20:6.1f} MiB, planned "
+                  f"{said['planned_peak_bytes'] / 2**20:6.1f} MiB, onnxruntime "
+                  f"{peer / 2**20:6.1f} MiB, {memory[-1]:4.2f}x  transposes "
+                  f"{info['transposes']}", flush=True)
     if quotients:
-        print(f"geometric mean {np.exp(np.mean(np.log(quotients))):.2f}x of {len(quotients)}")
+        print(f"speed: geometric mean {mean(quotients):.2f}x of {len(quotients)}")
+    if memory:
+        print(f"peak memory: geometric mean {mean(memory):.2f}x of {len(memory)}; planned "
+              f"{min(plans):.3f} to {max(plans):.3f} of measured")
     return 1 if worst > 1e-4 else 0
 
 

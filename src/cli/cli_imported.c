@@ -46,7 +46,30 @@ void sti_cli_imported_ports_words(sti_text *out, const char *word,
 static const char *const libraries[] = {"libm.", "libjansson", NULL};
 
 /* Buffers of reading and writing, and what the heap holds between blocks. */
-#define FILES_BYTES ((size_t)768 << 10)
+#define FILES_BYTES ((size_t)1152 << 10)
+
+/* Inputs are read before working memory is used beyond them: the file of one at a time
+ * (of twice the bytes where it has numbers of 64 bits) beside all that were read.
+ * Outputs of whole numbers and truth values are copied afterwards. */
+static size_t files_bytes(const sti_imported *m, size_t work)
+{
+    size_t inputs = 0, largest = 0, outputs = 0;
+    for (int64_t i = 0; i < m->lowered.inputs; i++) {
+        const size_t bytes = stint_shape_bytes(&m->lowered.input[i].shape);
+        inputs += bytes;
+        largest = bytes > largest ? bytes : largest;
+    }
+    for (int64_t i = 0; i < m->lowered.outputs; i++) {
+        const sti_lowered_port *p = &m->lowered.output[i];
+        const size_t count = (size_t)stint_shape_count(&p->shape);
+        outputs += p->type == STI_EXCHANGE_BOOL  ? count
+                   : p->shape.dtype == STINT_I32 ? count * sizeof(int64_t)
+                                                 : 0;
+    }
+    const size_t reading = inputs + 4 * largest;
+    const size_t above = reading > work ? reading - work : 0;
+    return FILES_BYTES + (above > outputs ? above : outputs);
+}
 
 stint_status sti_cli_imported_account(sti_imported *m, int64_t *threads,
                                       sti_account *account)
@@ -58,14 +81,17 @@ stint_status sti_cli_imported_account(sti_imported *m, int64_t *threads,
     if (st != STINT_OK)
         return st;
     *threads = count;
-    const size_t own = sti_alloc_now_bytes(), most = sti_alloc_peak_bytes();
+    const size_t own = sti_alloc_now_bytes(),
+                 most = sti_alloc_peak_bytes() + m->read_bytes;
     const size_t work = sti_imported_work_bytes(m);
-    sti_account_add(account, "network", "weights, graph and plan", own);
+    sti_account_add(account, "weights", "those that are read in the file, mapped",
+                    m->mapped_bytes);
+    /* Blocks of 256 KiB, most of it, each with a page that is begun. */
+    sti_account_add(account, "network", "other weights, graph and plan",
+                    own + own / 64);
     sti_account_add(account, "working memory", "inputs, activations, outputs", work);
-    size_t inputs = FILES_BYTES;
-    for (int64_t i = 0; i < m->lowered.inputs; i++)
-        inputs += stint_shape_bytes(&m->lowered.input[i].shape);
-    sti_account_add(account, "files", "inputs as they are read, outputs", inputs);
+    sti_account_add(account, "files", "inputs as they are read, outputs",
+                    files_bytes(m, work));
     sti_account_raise(account, "opening", "once: it was given back", most);
     sti_account_add_process(
         account, &(sti_account_process){.libraries = libraries, .apart_bytes = own},

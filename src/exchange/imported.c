@@ -17,23 +17,48 @@
 
 /* ---- writing ---- */
 
-static stint_status make_rows(const sti_exchange_graph *g, sti_tensor_row *rows)
+static size_t tensor_bytes(const sti_exchange_tensor *t)
+{
+    return (size_t)t->count * (t->floats ? sizeof(float) : sizeof(int64_t));
+}
+
+static const void *tensor_data(const sti_exchange_tensor *t)
+{
+    return t->floats ? (const void *)t->floats : t->words;
+}
+
+sti_tensor_row sti_imported_row(const sti_exchange_tensor *t)
+{
+    sti_tensor_row row = {.name = t->name,
+                          .type = t->floats ? STI_TENSOR_F32 : STI_TENSOR_I64,
+                          .rank = t->rank,
+                          .bytes = tensor_bytes(t),
+                          .data = tensor_data(t)};
+    for (int k = 0; k < t->rank; k++)
+        row.dim[k] = t->dim[t->order[k]];
+    return row;
+}
+
+static void make_rows(const sti_exchange_graph *g, sti_tensor_row *rows)
 {
     for (int64_t i = 0; i < g->tensors; i++) {
         const sti_exchange_tensor *t = &g->tensor[i];
-        sti_tensor_row *row = &rows[i];
-        *row = (sti_tensor_row){.name = t->name,
-                                .type = t->floats ? STI_TENSOR_F32 : STI_TENSOR_I64,
-                                .rank = t->rank,
-                                .data = t->floats ? (const void *)t->floats : t->words};
-        row->bytes = (size_t)t->count * (t->floats ? sizeof(float) : sizeof(int64_t));
-        for (int k = 0; k < t->rank; k++)
-            row->dim[k] = t->dim[t->order[k]];
+        rows[i] = sti_imported_row(t);
         if (t->floats && sti_first_not_finite(t->floats, t->count) >= 0)
             sti_log(STINT_LOG_WARNING, "'%.80s' holds numbers that are not finite",
                     sti_shown(t->name));
     }
-    return STINT_OK;
+}
+
+/* Those whose bytes are a multiple of 64 first, so that they lie at one, too, and can
+ * be read in a mapping. */
+static void order_rows(const sti_tensor_row *rows, int64_t count, sti_tensor_row *out)
+{
+    int64_t at = 0;
+    for (int late = 0; late < 2; late++)
+        for (int64_t i = 0; i < count; i++)
+            if ((rows[i].bytes % 64 != 0) == late)
+                out[at++] = rows[i];
 }
 
 stint_status sti_imported_write(const sti_exchange_graph *kept,
@@ -43,11 +68,12 @@ stint_status sti_imported_write(const sti_exchange_graph *kept,
     sti_meta_texts texts = {.count = 0};
     sti_sha256 state;
     char sha[65];
-    sti_tensor_row *rows = sti_alloc_array(kept->tensors + 1, sizeof *rows, "tensors");
+    sti_tensor_row *rows =
+        sti_alloc_array(2 * kept->tensors + 1, sizeof *rows, "tensors");
     stint_status st = rows ? sti_network_text_write(kept, &text) : STINT_E_MEMORY;
-    if (st == STINT_OK)
-        st = make_rows(kept, rows);
     if (st == STINT_OK) {
+        make_rows(kept, rows);
+        order_rows(rows, kept->tensors, rows + kept->tensors);
         sti_sha256_init(&state);
         for (int64_t i = 0; i < kept->tensors; i++)
             sti_sha256_add(&state, rows[i].data, rows[i].bytes);
@@ -57,7 +83,8 @@ stint_status sti_imported_write(const sti_exchange_graph *kept,
         sti_meta_add(&texts, STI_IMPORTED_NETWORK, text.data);
         sti_meta_add(&texts, STI_META_WEIGHTS, sha);
         sti_image_form_write(images, &texts);
-        st = sti_tensor_file_write(path, rows, kept->tensors, texts.row, texts.count);
+        st = sti_tensor_file_write(path, rows + kept->tensors, kept->tensors, texts.row,
+                                   texts.count);
     }
     sti_text_fini(&text);
     sti_free(rows);
@@ -88,8 +115,23 @@ bool sti_imported_is_model(const char *path)
     return is;
 }
 
-static stint_status read_tensor(const sti_tensor_file *file, sti_exchange_tensor *t,
-                                void **block)
+/* In the mapping, where kernels may read it there; else in a block of its own. */
+static stint_status place_tensor(const sti_imported *m, const sti_tensor_file *file,
+                                 const sti_tensor_row *row, void **block,
+                                 const void **data_out)
+{
+    const void *there = m->map ? sti_file_map_at(m->map, row->offset) : NULL;
+    *data_out = there;
+    if (row->bytes && there && (uintptr_t)there % 64 == 0)
+        return STINT_OK;
+    *data_out = *block = sti_alloc(row->bytes, "weights");
+    if (!*block)
+        return STINT_E_MEMORY;
+    return row->bytes ? sti_tensor_file_read(file, row, *block) : STINT_OK;
+}
+
+static stint_status read_tensor(const sti_imported *m, const sti_tensor_file *file,
+                                sti_exchange_tensor *t, void **block)
 {
     const bool floats = sti_exchange_is_float(t->type);
     const sti_tensor_row *row = sti_tensor_file_find(file, t->name);
@@ -101,14 +143,13 @@ static stint_status read_tensor(const sti_tensor_file *file, sti_exchange_tensor
         return sti_fail(STINT_E_INPUT,
                         "%s: the tensor '%.80s' is missing, or not as its network says",
                         sti_shown(sti_tensor_file_path(file)), sti_shown(t->name));
-    *block = sti_alloc(row->bytes, "weights");
-    if (!*block)
-        return STINT_E_MEMORY;
+    const void *data;
+    const stint_status st = place_tensor(m, file, row, block, &data);
     if (floats)
-        t->floats = *block;
+        t->floats = data;
     else
-        t->words = *block;
-    return row->bytes ? sti_tensor_file_read(file, row, *block) : STINT_OK;
+        t->words = data;
+    return st;
 }
 
 static stint_status read_source(sti_imported *m, const sti_tensor_file *file)
@@ -128,8 +169,10 @@ static stint_status read_source(sti_imported *m, const sti_tensor_file *file)
     m->blocks = sti_alloc_array(m->source->tensors + 1, sizeof *m->blocks, "weights");
     if (!m->blocks)
         return STINT_E_MEMORY;
+    if (m->source->tensors > 0)
+        st = sti_tensor_file_map(file, &m->map);
     for (int64_t i = 0; i < m->source->tensors && st == STINT_OK; i++)
-        st = read_tensor(file, &m->source->tensor[i], &m->blocks[i]);
+        st = read_tensor(m, file, &m->source->tensor[i], &m->blocks[i]);
     return st;
 }
 
@@ -208,27 +251,41 @@ static bool is_read(const stint_graph *g, const void *block, size_t bytes)
     return false;
 }
 
-/* Tensors from which others were computed, and which the run itself does not read. */
+/* Tensors from which others were computed, and which the run itself does not read, go
+ * from memory. */
 static void free_unread(sti_imported *m)
 {
     for (int64_t i = 0; i < m->source->tensors; i++) {
         sti_exchange_tensor *t = &m->source->tensor[i];
-        const size_t each = t->floats ? sizeof(float) : sizeof(int64_t);
-        if (is_read(m->graph, m->blocks[i], (size_t)t->count * each))
+        if (is_read(m->graph, tensor_data(t), tensor_bytes(t))) {
+            sti_file_map_keep(m->map, tensor_data(t), tensor_bytes(t));
             continue;
+        }
         sti_free(m->blocks[i]);
         m->blocks[i] = NULL;
         t->floats = NULL;
         t->words = NULL;
     }
+    if (m->map)
+        m->mapped_bytes = sti_file_map_settle(m->map);
+}
+
+static void rest(void *user, const void *data, size_t n_bytes)
+{
+    sti_imported *m = user;
+    if (!m->map || !sti_file_map_rest(m->map, data, n_bytes))
+        return;
+    m->read_bytes = n_bytes > m->read_bytes ? n_bytes : m->read_bytes;
 }
 
 static stint_status build(sti_imported *m)
 {
     const sti_lower_options options = {.name = m->path};
     stint_status st = stint_graph_create(STINT_EVAL, &m->graph);
-    if (st == STINT_OK)
+    if (st == STINT_OK) {
+        sti_graph_on_rest(m->graph, rest, m);
         st = sti_lower(m->source, &options, m->graph, &m->lowered);
+    }
     if (st == STINT_OK)
         st = check_outputs(m);
     if (st == STINT_OK)
@@ -284,6 +341,7 @@ void sti_imported_close(sti_imported *m)
     for (int64_t i = 0; m->blocks && i < m->source->tensors; i++)
         sti_free(m->blocks[i]);
     sti_free(m->blocks);
+    sti_file_map_destroy(m->map);
     sti_exchange_graph_destroy(m->source);
     sti_free(m->path);
     sti_free(m);
@@ -308,6 +366,8 @@ size_t sti_imported_work_bytes(const sti_imported *m)
 stint_status sti_imported_begin(sti_imported *m)
 {
     sti_exec_memory memory = {{NULL}};
+    if (m->map)
+        sti_file_map_fill(m->map);
     for (int r = 0; r < STI_REGIONS; r++) {
         m->region[r] = sti_alloc(m->plan->region_bytes[r], "arena");
         if (!m->region[r])

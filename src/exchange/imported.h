@@ -2,14 +2,20 @@
  *
  * The file is safetensors. Its metadata say stint.kind "network" and hold the graph as
  * text (exchange_text.h); its tensors are the weights, in the order that the run reads
- * them in. It has no recipe: none describes it. */
+ * them in. It has no recipe: none describes it.
+ *
+ * Weights are read where they lie in the file, which stays mapped as long as the
+ * network is open, but for those that do not lie at a multiple of 64 bytes, and for
+ * those that passes compute others from. */
 #ifndef STI_EXCHANGE_IMPORTED_H
 #define STI_EXCHANGE_IMPORTED_H
 
+#include "base/file_map.h"
 #include "base/team.h"
 #include "exchange/image_form.h"
 #include "exchange/lower.h"
 #include "exec/exec.h"
+#include "store/safetensors.h"
 
 #define STI_IMPORTED_KIND    "network"
 #define STI_IMPORTED_NETWORK "stint.network"
@@ -18,6 +24,9 @@
  * NaN or infinities are told of in a warning. */
 stint_status sti_imported_write(const sti_exchange_graph *kept,
                                 const sti_image_form *images, const char *path);
+
+/* A tensor as a row of such a file, whose name and numbers are the tensor's. */
+sti_tensor_row sti_imported_row(const sti_exchange_tensor *tensor);
 
 /* Is it such a file? False for whatever cannot be read, too. */
 bool sti_imported_is(const char *path);
@@ -28,9 +37,12 @@ bool sti_imported_is_model(const char *path);
 typedef struct sti_imported {
     char *path;
     sti_exchange_graph *source; /* as the text says it */
-    void **blocks;              /* tensors' numbers, [source->tensors] */
+    sti_file_map *map;          /* of the file; NULL: it has no tensors */
+    void **blocks; /* numbers of tensors that are copied, [source->tensors]; or NULL */
+    size_t mapped_bytes; /* of the file's pages that a run reads; once it is built */
     char weights_sha256[65];
     sti_image_form images;
+    size_t read_bytes;  /* most of the file's that were resident at once in opening */
     stint_graph *graph; /* lowered for use, through the passes */
     sti_lowered lowered;
     int64_t transposes; /* nodes of the graph that move axes */
@@ -50,7 +62,8 @@ void sti_imported_close(sti_imported *m); /* NULL is fine */
 
 /* Fix where every byte of a run lies, for a team of so many threads. */
 stint_status sti_imported_plan(sti_imported *m, int threads);
-/* Bytes of all that a run works in but the weights. */
+/* Bytes of all that a run works in but the weights, which are in m->mapped_bytes and
+ * among what is allocated. */
 size_t sti_imported_work_bytes(const sti_imported *m);
 /* Take the memory. Inputs may be filled from here on. */
 stint_status sti_imported_begin(sti_imported *m);

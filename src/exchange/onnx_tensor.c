@@ -8,6 +8,7 @@
 
 #include "base/fail.h"
 #include "base/file.h"
+#include "base/half.h"
 #include "base/shown.h"
 #include "exchange/onnx_priv.h"
 #include "kernel/lane/bf16.h"
@@ -139,20 +140,6 @@ static stint_status read_parts(sti_onnx_reader *r, const sti_proto_field *field,
 
 /* ---- numbers ---- */
 
-/* Exact: every half is a float. */
-static float float_of_half(uint16_t half)
-{
-    const int exponent = half >> 10 & 31, fraction = half & 1023;
-    float size;
-    if (exponent == 31)
-        size = fraction ? NAN : INFINITY;
-    else if (exponent == 0)
-        size = ldexpf((float)fraction, -24);
-    else
-        size = ldexpf((float)(fraction + 1024), exponent - 25);
-    return half & 0x8000 ? -size : size;
-}
-
 static uint64_t word_at(const uint8_t *at, size_t bytes)
 {
     uint64_t v = 0;
@@ -168,7 +155,7 @@ static float float_of_bits(int type, uint64_t bits)
     const uint32_t low = (uint32_t)bits;
     switch (type) {
     case STI_EXCHANGE_F16:
-        return float_of_half((uint16_t)bits);
+        return sti_float_of_half((uint16_t)bits);
     case STI_EXCHANGE_BF16:
         return sti_bf16_to_f32((uint16_t)bits);
     case STI_EXCHANGE_F64:

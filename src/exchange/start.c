@@ -237,19 +237,13 @@ int64_t sti_imported_constants(const stint_model_file *m)
 static stint_status add_constant(const sti_exchange_tensor *t, sti_arena *arena,
                                  sti_tensor_row *row)
 {
-    const size_t each = t->floats ? sizeof(float) : sizeof(int64_t);
-    *row = (sti_tensor_row){.name = sti_arena_strdup(arena, t->name),
-                            .type = t->floats ? STI_TENSOR_F32 : STI_TENSOR_I64,
-                            .rank = t->rank,
-                            .bytes = (size_t)t->count * each};
+    *row = sti_imported_row(t);
     void *data = sti_arena_alloc(arena, row->bytes + 1);
-    if (!row->name || !data)
+    if (!data || !(row->name = sti_arena_strdup(arena, t->name)))
         return STINT_E_MEMORY;
     if (row->bytes)
-        memcpy(data, t->floats ? (const void *)t->floats : t->words, row->bytes);
+        memcpy(data, row->data, row->bytes);
     row->data = data;
-    for (int k = 0; k < t->rank; k++)
-        row->dim[k] = t->dim[t->order[k]];
     return STINT_OK;
 }
 

@@ -346,6 +346,19 @@ stint_status sti_graph_make_constant(stint_graph *graph, stint_value value,
     return STINT_OK;
 }
 
+void sti_graph_on_rest(stint_graph *graph, sti_graph_rest_fn *fn, void *user)
+{
+    graph->rest = fn;
+    graph->rest_user = user;
+}
+
+void sti_graph_rest(const stint_graph *graph, stint_value value)
+{
+    const sti_value_row *row = value >= 0 ? graph->value[value] : NULL;
+    if (graph->rest && row && row->role == STI_ROLE_CONSTANT)
+        graph->rest(graph->rest_user, row->data, stint_shape_bytes(&row->shape));
+}
+
 void *sti_graph_room(stint_graph *graph, size_t bytes)
 {
     char *room = sti_arena_alloc(graph->arena, bytes + 64);

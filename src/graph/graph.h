@@ -248,6 +248,12 @@ stint_value sti_graph_constant(stint_graph *graph, const char *name,
  * whoever calls, with all its results. */
 stint_status sti_graph_make_constant(stint_graph *graph, stint_value value,
                                      const void *data);
+/* To be told of a constant whose numbers a pass has read and put others in the place
+ * of: of `n_bytes` from `data` on. They may be read again all the same. */
+typedef void sti_graph_rest_fn(void *user, const void *data, size_t n_bytes);
+void sti_graph_on_rest(stint_graph *graph, sti_graph_rest_fn *fn, void *user);
+/* Passes say so. Of other values than constants nothing is told. */
+void sti_graph_rest(const stint_graph *graph, stint_value value);
 /* Aligned memory, zeroed, that lives as long as the graph; NULL: recorded. */
 void *sti_graph_room(stint_graph *graph, size_t bytes);
 

@@ -29,6 +29,8 @@ struct stint_graph {
     sti_update_rule update;      /* sti_graph_update_at_once */
     bool keeps_constants;        /* sti_graph_keep_constants */
     int look_ahead;              /* sti_graph_set_look_ahead */
+    sti_graph_rest_fn *rest;     /* sti_graph_on_rest */
+    void *rest_user;
 
     stint_status status; /* first failure of a builder call */
     const char *failure; /* its text */

@@ -198,6 +198,7 @@ static stint_value scaled_weight(stint_graph *g, const sti_node *head,
     float *to = sti_graph_room(g, (size_t)count * sizeof *to);
     for (int64_t i = 0; to && i < count; i++)
         to[i] = from[i] * m->factor[i / each % m->channels];
+    sti_graph_rest(g, head->in[1]);
     return to ? add_constant(g, &shape, to) : -1;
 }
 

@@ -88,6 +88,8 @@ static stint_status fold(stint_graph *graph, sti_node *node)
         st = run_node(graph, node, &o);
     for (int32_t i = 0; i < node->n_out && st == STINT_OK; i++)
         st = sti_graph_make_constant(graph, node->out[i], o.out[i]);
+    for (int32_t i = 0; i < node->n_in && st == STINT_OK && !view; i++)
+        sti_graph_rest(graph, node->in[i]);
     sti_free(o.in);
     sti_free(o.out);
     if (st == STINT_OK)

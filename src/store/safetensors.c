@@ -15,6 +15,7 @@
 #include "base/fail.h"
 #include "base/file.h"
 #include "base/finite.h"
+#include "base/half.h"
 #include "base/memory.h"
 #include "store/tensor_packed.h"
 
@@ -432,6 +433,12 @@ const char *sti_tensor_file_path(const sti_tensor_file *f)
     return f->path;
 }
 
+stint_status sti_tensor_file_map(const sti_tensor_file *f, sti_file_map **map_out)
+{
+    return sti_file_map_create(f->fd, f->path, (size_t)(f->data_offset + f->data_bytes),
+                               map_out);
+}
+
 int64_t sti_tensor_file_count(const sti_tensor_file *f)
 {
     return f->count;
@@ -492,28 +499,6 @@ stint_status sti_tensor_file_read(const sti_tensor_file *f, const sti_tensor_row
     return read_part(f, row, 0, row->bytes, data_out);
 }
 
-/* Exact: every half is a float. */
-static float float_of_half(uint16_t half)
-{
-    const uint32_t sign = (uint32_t)(half & 0x8000u) << 16, rest = half & 0x7fffu;
-    uint32_t bits = sign | ((rest << 13) + 0x38000000u);
-    if (rest >= 0x7c00u) /* infinity, NaN */
-        bits = sign | (rest << 13) | 0x7f800000u;
-    float value;
-    memcpy(&value, &bits, sizeof value);
-    if (rest < 0x0400u) /* zero, denormal */
-        value = (sign ? -1.0f : 1.0f) * (float)rest * 0x1p-24f;
-    return value;
-}
-
-static float float_of_bfloat(uint16_t top)
-{
-    const uint32_t bits = (uint32_t)top << 16;
-    float value;
-    memcpy(&value, &bits, sizeof value);
-    return value;
-}
-
 stint_status sti_tensor_file_read_f32(const sti_tensor_file *f,
                                       const sti_tensor_row *row, int64_t first,
                                       int64_t count, float *out)
@@ -534,8 +519,8 @@ stint_status sti_tensor_file_read_f32(const sti_tensor_file *f,
     for (int64_t i = 0; i < count && st == STINT_OK; i++) {
         uint16_t bits;
         memcpy(&bits, from + 2 * i, sizeof bits);
-        out[i] =
-            row->type == STI_TENSOR_F16 ? float_of_half(bits) : float_of_bfloat(bits);
+        out[i] = row->type == STI_TENSOR_F16 ? sti_float_of_half(bits)
+                                             : sti_float_of_bfloat(bits);
     }
     return st;
 }

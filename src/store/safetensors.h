@@ -8,7 +8,8 @@
  * Files come from anywhere: everything is checked before anything is used - length of
  * the header against the file, duplicate names, types, shapes times type against
  * offsets, gaps, overlaps, the end. Tensors are read by pread into memory of the
- * caller; the file is never mapped. */
+ * caller, or where they lie, by who asks for the file's mapping. Files that are written
+ * begin their tensors at a multiple of 64 bytes. */
 #ifndef STI_STORE_SAFETENSORS_H
 #define STI_STORE_SAFETENSORS_H
 
@@ -17,6 +18,7 @@
 #include <stdint.h>
 
 #include "base/file.h"
+#include "base/file_map.h"
 #include "base/text.h"
 #include "stint/status.h"
 
@@ -69,6 +71,9 @@ stint_status sti_tensor_file_from_memory(const char *path, const sti_tensor_row 
                                          sti_tensor_file **file_out);
 void sti_tensor_file_close(sti_tensor_file *file); /* NULL is fine */
 const char *sti_tensor_file_path(const sti_tensor_file *file);
+/* The whole of an open file mapped, in which row->offset is where a tensor lies; the
+ * caller destroys it, after the file or before. STINT_E_IO, STINT_E_MEMORY. */
+stint_status sti_tensor_file_map(const sti_tensor_file *file, sti_file_map **map_out);
 /* In the order of their bytes. */
 int64_t sti_tensor_file_count(const sti_tensor_file *file);
 const sti_tensor_row *sti_tensor_file_row(const sti_tensor_file *file, int64_t i);

@@ -6,6 +6,8 @@
 #include "base/json.h"
 #include "store/safetensors.h"
 
+enum { LENGTH_BYTES = 8 }; /* of the header's length, in front of it */
+
 static const char *type_name(sti_tensor_type type)
 {
     static const char *const names[] = {"F32", "I32", "I64", "U8", "F16", "BF16"};
@@ -45,15 +47,16 @@ static stint_status write_header(const sti_tensor_row *rows, int64_t count,
         offset += rows[i].bytes;
     }
     sti_json_end_object(&json);
-    while (!header->failed && header->length % 8 != 0)
+    /* So that tensors can be read where they lie in a mapping. */
+    while (!header->failed && (LENGTH_BYTES + header->length) % 64 != 0)
         sti_text_add(header, " ");
     return header->failed ? sti_fail(STINT_E_MEMORY, "out of memory for the header")
                           : STINT_OK;
 }
 
-static void set_length(uint8_t bytes_out[8], uint64_t length)
+static void set_length(uint8_t bytes_out[LENGTH_BYTES], uint64_t length)
 {
-    for (int i = 0; i < 8; i++)
+    for (int i = 0; i < LENGTH_BYTES; i++)
         bytes_out[i] = (uint8_t)(length >> 8 * i);
 }
 
@@ -62,7 +65,7 @@ stint_status sti_tensor_file_make(const sti_tensor_row *rows, int64_t count,
                                   sti_text *out)
 {
     sti_text header = {0};
-    uint8_t length[8];
+    uint8_t length[LENGTH_BYTES];
     stint_status st = write_header(rows, count, texts, text_count, &header);
     if (st == STINT_OK) {
         set_length(length, header.length);
@@ -88,7 +91,7 @@ stint_status sti_tensor_file_write_made(const char *path, const sti_tensor_row *
         st = sti_writer_open(path, &writer);
     if (st == STINT_OK) {
         /* A failure to write stays in the writer until it is committed. */
-        uint8_t length[8];
+        uint8_t length[LENGTH_BYTES];
         set_length(length, header.length);
         sti_writer_add(writer, length, sizeof length);
         sti_writer_add(writer, header.data, header.length);
