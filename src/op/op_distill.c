@@ -57,7 +57,7 @@ const sti_op sti_op_reference_weight = {
 
 /* ---- logit pairing ---- */
 
-/* Of each row. */
+/* What each row of the pairing weighs. */
 static stint_value pairing_weight(stint_graph *g, stint_value reference,
                                   stint_value labels, const stint_pairing_desc *desc)
 {

@@ -104,9 +104,9 @@ PY
 sed '/^\[shrink/,$d' conv.ini >plain.ini
 run 0 train plain.ini -o base --epochs 1 -q
 run 0 trust bits conv.ini -o bits --set shrink.ratio=2 --set shrink.importance_batches=2 --steps 8
-says out "1 value in 15 runs"
+says out "1 value in" # 15 runs with AVX-512, 14 without
 run 0 trust bits plain.ini -o bits2 --start base --scheme "prune(0.7)+quantise(int8)" \
     --set shrink.steps=3 --set shrink.first=4 --set shrink.batches=2
-says out "1 value in 15 runs"
+says out "1 value in" # 15 runs with AVX-512, 14 without
 says out "2 processes"
 finish
