@@ -6,8 +6,8 @@
 # VGG-11 of WIDTH (16) is trained for EPOCHS (3) on DATA (a folder with train.tar and
 # test.tar; without one glyphs are rendered), then 95 % of its weights are removed in
 # STEPS (12) compressions with an epoch of learning before the second and half of one
-# before each further, by both programs with the same mu, rates and batches, whose norms are of all 100 images (one shard). Prints test
-# accuracy and seconds for each of SEEDS (1) seeds. A quarter of an hour for CIFAR-10 on
+# before each further, by both programs with the same mu, rates and batches (one shard, so
+# that norms are of all 100 images, as PyTorch's are). Prints test accuracy and seconds for each of SEEDS (1) seeds. A quarter of an hour for CIFAR-10 on
 # two CPUs, a minute for glyphs; the published schedule is 35 steps. PyTorch and Pillow
 # are those of /usr/bin/python3.
 set -e
