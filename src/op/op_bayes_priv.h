@@ -16,11 +16,12 @@ stint_status sti_op_check_pair(const stint_graph *graph, const sti_node *node,
 void sti_op_noise_expand(stint_graph *g, const sti_noise_attr *attr, stint_value mu,
                          stint_value rho, stint_value eps, stint_value dw,
                          stint_value dkl, stint_value out[3]);
-/* The numbers eps themselves; of registers those that they give behind this state. */
+/* A spread whose softplus is itself and that is a power of two: weights of mean 0 drawn
+ * with it are eps times it, exactly. */
+#define STI_NOISE_SPREAD 32.0f
+/* The numbers eps themselves. */
 stint_value sti_op_noise_numbers(stint_graph *g, const sti_noise_attr *attr,
                                  const stint_shape *shape);
-stint_value sti_op_lfsr_numbers(stint_graph *g, const sti_lfsr_attr *attr,
-                                stint_value state, const stint_shape *shape);
 void sti_op_print_noise(const sti_node *node, sti_text *out);
 
 #endif

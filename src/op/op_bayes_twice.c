@@ -1,5 +1,5 @@
 /* Gradients of drawn weights and outputs in primitive operators, for the gradients of
- * these. The numbers eps are drawn by the operators that draw weights, as constants. */
+ * these. */
 #include <math.h>
 
 #include "op/op_bayes.h"
@@ -8,10 +8,6 @@
 typedef struct noise_parts {
     stint_value mu, sigma, eps, w;
 } noise_parts;
-
-/* Its softplus is itself and it is a power of two: weights of mean 0 drawn with it are
- * eps times it, exactly. */
-#define SPREAD 32.0f
 
 /* What KL moves mu and sigma by, without sigma's own -1 / sigma. Of a Gaussian that is
  * mu / s^2 and sigma / s^2; of a mixture h and h eps, where h is minus the derivative
@@ -58,27 +54,4 @@ void sti_op_noise_expand(stint_graph *g, const sti_noise_attr *attr, stint_value
     out[0] = dmu;
     out[1] = dsigma < 0 ? -1 : stint_mul(g, dsigma, stint_sigmoid(g, rho));
     out[2] = p.w;
-}
-
-/* Weights of mean 0 and the spread above. */
-static stint_value spread_of(stint_graph *g, const stint_shape *shape)
-{
-    return sti_op_fill(g, shape, SPREAD);
-}
-
-stint_value sti_op_noise_numbers(stint_graph *g, const sti_noise_attr *attr,
-                                 const stint_shape *shape)
-{
-    return stint_scale(
-        g, sti_op_add_noise(g, attr, sti_op_fill(g, shape, 0.0f), spread_of(g, shape)),
-        1.0f / SPREAD);
-}
-
-stint_value sti_op_lfsr_numbers(stint_graph *g, const sti_lfsr_attr *attr,
-                                stint_value state, const stint_shape *shape)
-{
-    const stint_value in[5] = {state, sti_op_fill(g, shape, 0.0f), spread_of(g, shape),
-                               STI_NO_INPUT, STI_NO_INPUT};
-    const stint_value first = sti_graph_add(g, &sti_op_lfsr_noise_grad, attr, 5, in);
-    return first < 0 ? -1 : stint_scale(g, first + STI_LFSR_GRAD_W, 1.0f / SPREAD);
 }

@@ -199,6 +199,18 @@ static void run_noise_grad(const sti_call *call)
                            sti_op_in_count(call, STI_LFSR_MU), &grad);
 }
 
+/* The numbers eps that registers give behind this state. */
+static stint_value numbers(stint_graph *g, const sti_lfsr_attr *attr, stint_value state,
+                           const stint_shape *shape)
+{
+    const stint_value in[5] = {state, sti_op_fill(g, shape, 0.0f),
+                               sti_op_fill(g, shape, STI_NOISE_SPREAD), STI_NO_INPUT,
+                               STI_NO_INPUT};
+    const stint_value first = sti_graph_add(g, &sti_op_lfsr_noise_grad, attr, 5, in);
+    return first < 0 ? -1
+                     : stint_scale(g, first + STI_LFSR_GRAD_W, 1.0f / STI_NOISE_SPREAD);
+}
+
 /* The state that it gives back is out of the gradient's sight. */
 static stint_status expand_noise_grad(stint_graph *g, const sti_node *node,
                                       stint_value *out)
@@ -206,7 +218,7 @@ static stint_status expand_noise_grad(stint_graph *g, const sti_node *node,
     const sti_lfsr_attr *attr = node->attr;
     const stint_shape shape = *sti_op_in_shape(g, node, STI_LFSR_MU);
     sti_op_noise_expand(g, &attr->noise, node->in[STI_LFSR_MU], node->in[STI_LFSR_RHO],
-                        sti_op_lfsr_numbers(g, attr, node->in[STI_LFSR_STATE], &shape),
+                        numbers(g, attr, node->in[STI_LFSR_STATE], &shape),
                         node->in[DW], node->in[DKL], out + STI_LFSR_GRAD_DMU);
     return STINT_OK;
 }

@@ -120,6 +120,15 @@ stint_value sti_op_add_noise(stint_graph *g, const sti_noise_attr *attr, stint_v
     return sti_op_add2(g, &sti_op_noise, attr, mu, rho);
 }
 
+stint_value sti_op_noise_numbers(stint_graph *g, const sti_noise_attr *attr,
+                                 const stint_shape *shape)
+{
+    const stint_value none = sti_op_fill(g, shape, 0.0f);
+    const stint_value spread = sti_op_fill(g, shape, STI_NOISE_SPREAD);
+    return stint_scale(g, sti_op_add_noise(g, attr, none, spread),
+                       1.0f / STI_NOISE_SPREAD);
+}
+
 /* ---- its gradient ---- */
 
 enum { MU, RHO, DW, DKL };

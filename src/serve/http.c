@@ -20,8 +20,8 @@
 enum {
     STREAM_BLOCK = 4096, /* bytes of a stream that are asked for at once */
     OVER_IDLE_S = 2,
-    FEWER = 16, /* connections than there were, for memory to be given back */
-    TIDY_S = 1, /* at most so often */
+    FEWER = 16,      /* connections than there were, for memory to be given back */
+    TIDY_S = 1,      /* at most so often */
     OTHER_FILES = 64 /* that a server has open */
 };
 
@@ -409,8 +409,8 @@ int64_t sti_http_open(const sti_http *http)
     return atomic_load(&http->open);
 }
 
-/* What a crowd of connections leaves lies free between what is in use, and the C library
- * keeps it. */
+/* What a crowd of connections leaves lies free between what is in use, and the C
+ * library keeps it. */
 void sti_http_tidy(sti_http *http)
 {
     const int now = atomic_load(&http->connections), most = atomic_load(&http->most);

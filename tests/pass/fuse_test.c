@@ -205,8 +205,8 @@ static void frozen_norms_behind_norms(void **state)
     for (int32_t n = 0; n < sti_graph_node_count(net.g); n++) {
         const sti_node *node = sti_graph_node(net.g, n);
         if (strcmp(node->op->name, "batch_norm") == 0)
-            assert_string_equal(
-                sti_graph_value(net.g, node->in[0])->producer->op->name, "bias");
+            assert_string_equal(sti_graph_value(net.g, node->in[0])->producer->op->name,
+                                "bias");
     }
     stint_graph_destroy(net.g);
 }
