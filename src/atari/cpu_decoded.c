@@ -515,7 +515,7 @@ void sti_cpu_run_ale(sti_bus *bus, int64_t instructions)
     int64_t left = instructions;
     uint8_t v = 0;
     take_up(&f);
-    NEXT;
+    NEXT_UNLESS_STOPPED;
     FAST_OPCODES
     FAST_SUMS
     FAST_REST
