@@ -1,7 +1,5 @@
 #include "solve/vectors.h"
 
-#include <math.h>
-
 #include "kernel/gram/gram.h"
 
 typedef struct work {
@@ -49,8 +47,7 @@ static void combine_piece(void *arg, int64_t piece, int worker)
     else if (w->scale == 1)
         sti_gram_axpy(count, w->factor, x, y);
     else
-        for (int64_t i = 0; i < count; i++)
-            y[i] = fma(w->factor, x[i], w->scale * y[i]);
+        sti_gram_axpby(count, w->factor, x, w->scale, y);
 }
 
 void sti_vector_combine(const sti_team *team, int64_t n, double factor, const double *x,
@@ -64,11 +61,8 @@ static void extend_piece(void *arg, int64_t piece, int worker)
 {
     const work *w = arg;
     const int64_t at = piece * STI_VECTOR_PART, count = length_of(w, piece);
-    const double *restrict x = w->a + at;
-    double *restrict y = w->y + at;
     (void)worker;
-    for (int64_t i = 0; i < count; i++)
-        y[i] = fma(w->factor, y[i], x[i]);
+    sti_gram_xpay(count, w->a + at, w->factor, w->y + at);
 }
 
 void sti_vector_extend(const sti_team *team, int64_t n, const double *x, double scale,

@@ -187,6 +187,38 @@ static void products_with_vectors(void **state)
     sti_isa_force(best);
 }
 
+/* Updates of vectors of every length to 37: one fused multiply-add an element, wherever
+ * it lies. */
+static void updates_of_vectors(void **state)
+{
+    const double *x = dense, *begin = dense + 50;
+    const sti_isa best = sti_isa_now();
+    double y[38];
+    (void)state;
+    fill(STI_GRAM_LINEAR);
+    for (int isa = 0; isa <= (int)best; isa++) {
+        sti_isa_force((sti_isa)isa);
+        for (int form = 0; form < 3; form++)
+            for (int n = 0; n < 38; n++) {
+                memcpy(y, begin, sizeof y);
+                if (form == 0)
+                    sti_gram_axpy(n, 0.7, x, y);
+                else if (form == 1)
+                    sti_gram_axpby(n, 0.7, x, -1.3, y);
+                else
+                    sti_gram_xpay(n, x, -1.3, y);
+                for (int i = 0; i < 38; i++) {
+                    const double scaled = form == 1 ? -1.3 * begin[i] : begin[i];
+                    const double want = i >= n      ? begin[i]
+                                        : form == 2 ? fma(-1.3, begin[i], x[i])
+                                                    : fma(0.7, x[i], scaled);
+                    assert_true(y[i] == want);
+                }
+            }
+    }
+    sti_isa_force(best);
+}
+
 /* Tiles in float: near those in double, the same bits on every instruction set, and
  * products that are those of their values in double. */
 static void tiles_in_float(void **state)
@@ -257,6 +289,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(tiles), cmocka_unit_test(products_with_vectors),
-        cmocka_unit_test(tiles_in_float), cmocka_unit_test(elementary_functions)};
+        cmocka_unit_test(updates_of_vectors), cmocka_unit_test(tiles_in_float),
+        cmocka_unit_test(elementary_functions)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

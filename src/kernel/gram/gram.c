@@ -236,3 +236,14 @@ void sti_gram_axpy(int64_t count, double factor, const double *x, double *y)
 {
     STI_KERNELS_NOW(sti_gram_kernels)->axpy(count, factor, x, y);
 }
+
+void sti_gram_axpby(int64_t count, double factor, const double *x, double scale,
+                    double *y)
+{
+    STI_KERNELS_NOW(sti_gram_kernels)->axpby(count, factor, x, scale, y);
+}
+
+void sti_gram_xpay(int64_t count, const double *x, double factor, double *y)
+{
+    STI_KERNELS_NOW(sti_gram_kernels)->xpay(count, x, factor, y);
+}

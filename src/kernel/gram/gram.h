@@ -118,6 +118,11 @@ void sti_gram_apply_f32(const float *tile, int64_t ld, int64_t u_count, int64_t 
 double sti_gram_dot(int64_t count, const double *a, const double *b);
 /* y[i] += factor x[i]. */
 void sti_gram_axpy(int64_t count, double factor, const double *x, double *y);
+/* y[i] = factor x[i] + scale y[i], of which the second product is rounded. */
+void sti_gram_axpby(int64_t count, double factor, const double *x, double scale,
+                    double *y);
+/* y[i] = x[i] + factor y[i]. */
+void sti_gram_xpay(int64_t count, const double *x, double factor, double *y);
 /* y[i] += a[i] b[i], which may be one. */
 void sti_gram_add_products(int64_t count, const double *a, const double *b, double *y);
 

@@ -178,6 +178,28 @@ static void gram_axpy(int64_t count, double factor, const double *x, double *y)
         y[j] = fma(factor, x[j], y[j]);
 }
 
+static void gram_axpby(int64_t count, double factor, const double *x, double scale,
+                       double *y)
+{
+    const lanes f = lanes_all(factor), s = lanes_all(scale);
+    int64_t j = 0;
+    for (; j + 8 <= count; j += 8)
+        lanes_store(y + j,
+                    lanes_fma(f, lanes_load(x + j), lanes_mul(s, lanes_load(y + j))));
+    for (; j < count; j++)
+        y[j] = fma(factor, x[j], scale * y[j]);
+}
+
+static void gram_xpay(int64_t count, const double *x, double factor, double *y)
+{
+    const lanes f = lanes_all(factor);
+    int64_t j = 0;
+    for (; j + 8 <= count; j += 8)
+        lanes_store(y + j, lanes_fma(f, lanes_load(y + j), lanes_load(x + j)));
+    for (; j < count; j++)
+        y[j] = fma(factor, y[j], x[j]);
+}
+
 static void gram_add_products(int64_t count, const double *a, const double *b,
                               double *y)
 {
@@ -279,4 +301,6 @@ const sti_gram_kernels TABLE = {.apart = gram_apart,
                                 .apply_f32 = gram_apply_f32,
                                 .dot = gram_dot,
                                 .axpy = gram_axpy,
+                                .axpby = gram_axpby,
+                                .xpay = gram_xpay,
                                 .add_products = gram_add_products};

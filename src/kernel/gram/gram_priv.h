@@ -42,6 +42,9 @@ typedef struct sti_gram_kernels {
                       const double *const *across, double *const *down);
     double (*dot)(int64_t count, const double *a, const double *b);
     void (*axpy)(int64_t count, double factor, const double *x, double *y);
+    void (*axpby)(int64_t count, double factor, const double *x, double scale,
+                  double *y);
+    void (*xpay)(int64_t count, const double *x, double factor, double *y);
     void (*add_products)(int64_t count, const double *a, const double *b, double *y);
 } sti_gram_kernels;
 
