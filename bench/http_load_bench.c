@@ -1,10 +1,11 @@
-/* One request sent again and again to any HTTP server, open loop: at times that were
+/* Requests sent again and again to any HTTP server, open loop: at times that were
  * drawn beforehand (Poisson), whether earlier ones were answered or not. Latencies
  * count from the times that were due.
  *
- *   http_load_bench HOST PORT FILE RATE SECONDS SLA_MS
+ *   http_load_bench HOST PORT FILE[,FILE...] RATE SECONDS SLA_MS
  *
- * FILE is a whole request, head and body. Answers of status 200 within SLA_MS count as
+ * A FILE is a whole request, head and body; of several each is sent as often, in an
+ * order that is drawn. Answers of status 200 within SLA_MS count as
  * good. Prints JSON: sent, served, in_time, other (another status), failed (no answer),
  * good_per_s, p50_ms, p95_ms, p99_ms. */
 #define _GNU_SOURCE
@@ -24,20 +25,26 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { MOST = 4096, ANSWER_BYTES = 1 << 16 };
+enum { MOST = 4096, MOST_REQUESTS = 256, ANSWER_BYTES = 1 << 16 };
 #define PATIENCE_S 10.0
+
+typedef struct message {
+    char *bytes;
+    size_t length;
+} message;
 
 typedef struct connection {
     int fd;
     bool busy;
     double due;
+    const message *request;
     size_t sent, got;
     char answer[ANSWER_BYTES];
 } connection;
 
 static struct sockaddr_in peer;
-static char *request;
-static size_t request_bytes;
+static message requests[MOST_REQUESTS];
+static int request_count;
 static connection *all[MOST];
 static int count, poller;
 static double *latency;
@@ -81,9 +88,9 @@ static void close_one(connection *c)
 
 static void send_more(connection *c)
 {
-    while (c->busy && c->sent < request_bytes) {
-        const ssize_t n =
-            send(c->fd, request + c->sent, request_bytes - c->sent, MSG_NOSIGNAL);
+    while (c->busy && c->sent < c->request->length) {
+        const ssize_t n = send(c->fd, c->request->bytes + c->sent,
+                               c->request->length - c->sent, MSG_NOSIGNAL);
         if (n < 0 && (errno == EAGAIN || errno == ENOTCONN))
             return;
         if (n <= 0) {
@@ -159,6 +166,7 @@ static void begin(double due)
     }
     c->busy = true;
     c->due = due;
+    c->request = &requests[(int)(uniform() * request_count)];
     c->sent = c->got = 0;
     c->answer[0] = '\0';
     send_more(c);
@@ -196,20 +204,37 @@ static double quantile_ms(double q)
     return served ? 1e3 * latency[(long)(q * (double)(served - 1))] : (double)NAN;
 }
 
+/* All files of a list parted by commas; false: one of them cannot be read. */
+static bool read_requests(char *list)
+{
+    for (char *rest, *path = strtok_r(list, ",", &rest); path;
+         path = strtok_r(NULL, ",", &rest)) {
+        message *m = &requests[request_count];
+        FILE *f = request_count < MOST_REQUESTS ? fopen(path, "rb") : NULL;
+        if (!f || fseek(f, 0, SEEK_END) != 0)
+            return false;
+        m->length = (size_t)ftell(f);
+        m->bytes = malloc(m->length + 1);
+        rewind(f);
+        if (!m->bytes || fread(m->bytes, 1, m->length, f) != m->length)
+            return false;
+        fclose(f);
+        request_count++;
+    }
+    return request_count > 0;
+}
+
 int main(int argc, char **argv)
 {
     if (argc != 7)
         return fprintf(stderr, "HOST PORT FILE RATE SECONDS SLA_MS\n"), 2;
     const double rate = atof(argv[4]), seconds = atof(argv[5]),
                  sla_s = atof(argv[6]) / 1e3;
-    FILE *f = fopen(argv[3], "rb");
-    request = malloc(64 << 20);
-    request_bytes = f && request ? fread(request, 1, 64 << 20, f) : 0;
     latency = calloc((size_t)(2 * rate * seconds) + 1000, sizeof *latency);
     peer = (struct sockaddr_in){.sin_family = AF_INET,
                                 .sin_port = htons((uint16_t)atoi(argv[2]))};
     poller = epoll_create1(0);
-    if (request_bytes == 0 || !latency ||
+    if (!read_requests(argv[3]) || !latency ||
         inet_pton(AF_INET, argv[1], &peer.sin_addr) != 1)
         return fprintf(stderr, "no request, or no address\n"), 1;
     const double start = now();
