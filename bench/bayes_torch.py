@@ -58,7 +58,8 @@ class Mlp(torch.nn.Module):
 
 
 class LeNet5(torch.nn.Module):
-    """As published in 1998: tanh, average pooling; 5 x 5 filters on 32 x 32 images."""
+    """As published in 1998: tanh, average pooling; 5 x 5 filters on 32 x 32 images. First weights
+    as Stint has them: Glorot's uniform ones and no biases below the last layer."""
 
     def __init__(self, plain=False):
         super().__init__()
@@ -66,6 +67,12 @@ class LeNet5(torch.nn.Module):
             Drawn((6, 3, 5, 5), 75, 6, plain), Drawn((16, 6, 5, 5), 150, 16, plain),
             Drawn((120, 400), 400, 120, plain), Drawn((84, 120), 120, 84, plain),
             Drawn((10, 84), 84, 10, plain)])
+        for layer in self.layers[:-1]:
+            weight = layer.mu.data
+            taps = weight[0, 0].numel()
+            bound = math.sqrt(6 / (taps * (weight.shape[0] + weight.shape[1])))
+            weight.uniform_(-bound, bound)
+            layer.bias.data.zero_()
 
     def forward(self, x):
         for layer in self.layers[:2]:
@@ -170,10 +177,12 @@ def quality(arrays, epochs, seed, samples, networks, plain):
     p = probabilities(net, tx, networks, plain)
     other = ready(data["strangers"])
     q = probabilities(net, other, networks, plain)
+    sigma = [] if plain else torch.cat([F.softplus(layer.rho).flatten() for layer in net.layers])
     picked = p[np.arange(len(p)), test_labels]
     print(json.dumps({"accuracy": float((p.argmax(1) == test_labels).mean()),
                       "loss": float(-np.log(picked).mean()),
-                      "ece": float(calibration(p, test_labels)),
+                      "ece": float(calibration(p, test_labels)), "kl": 0 if plain else kl(net).item(),
+                      "sigma": [] if plain else np.quantile(sigma.detach().numpy(), (0.05, 0.5, 0.95)).tolist(),
                       "ood_auroc": float(auroc(entropy(p), entropy(q)))}))
 
 
