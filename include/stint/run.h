@@ -64,8 +64,9 @@ typedef struct stint_runner_facts {
     /* Resident memory of the process at its highest, as planned before the memory was
      * taken: what was in use then, and what the runner takes. */
     size_t planned_peak_bytes;
-    /* Weights alone, and everything else that a run works in: a batch of images, its
-     * activations, scratch, and what comes out. */
+    /* Weights, with what is made of them once (transformed filters, packed panels,
+     * where memory_bytes has room for them), and everything else that a run works in: a
+     * batch of images, its activations, scratch, and what comes out. */
     size_t weights_bytes, work_bytes;
 } stint_runner_facts;
 

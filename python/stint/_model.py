@@ -143,7 +143,8 @@ class ImageModel(_Handle):
         """What running so many images at once takes, in bytes: planned_peak_bytes of the
         whole process, weights_bytes, work_bytes."""
         facts = RunnerFacts()
-        desc = RunnerDesc(batch=batch, threads=self._desc.threads)
+        desc = RunnerDesc(batch=batch, threads=self._desc.threads,
+                          memory_bytes=self._desc.memory_bytes)
         with self._lock:
             self._want_open()
             check(lib.stint_runner_plan(self._model, byref(desc), byref(facts)))

@@ -67,7 +67,7 @@ static stint_status time_runs(sti_imported *m, bench_figures *f)
 static stint_status profile_runs(sti_imported *m, int64_t runs, sti_profile *profile)
 {
     sti_machine machine;
-    stint_status st = sti_profile_begin(profile, m->graph, 1, 1, m->threads);
+    stint_status st = sti_profile_begin(profile, m->plan->graph, 1, 1, m->threads);
     if (st != STINT_OK)
         return st;
     const int64_t start = sti_clock_ns();
@@ -120,6 +120,7 @@ stint_status sti_cli_imported_bench(sti_cli_call *call, int64_t runs)
     int64_t threads = sti_cli_imported_threads(call);
     stint_status st;
     STI_TRY(sti_imported_open(call->operands[0], &m));
+    sti_imported_keep(m);
     STI_TRY(sti_cli_imported_account(m, &threads, &account));
     f.planned_bytes = account.total_bytes;
     STI_TRY(sti_imported_begin(m));

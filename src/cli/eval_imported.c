@@ -71,6 +71,7 @@ static stint_status run(sti_cli_call *call, sti_imported *m, stint_data **data,
         st = sti_classifier_find(m, &ports);
     if (st == STINT_OK)
         st = sti_classifier_open_data(&ports, m, &desc, data);
+    sti_imported_keep(m);
     if (st == STINT_OK)
         st = sti_imported_plan(m, threads);
     if (st == STINT_OK)

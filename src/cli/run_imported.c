@@ -256,6 +256,8 @@ stint_status sti_run_imported(sti_cli_call *call, const char *path)
     stint_status st = args->out ? sti_cli_check_out(path, args->out) : STINT_OK;
     if (st == STINT_OK)
         st = sti_imported_open(path, &m);
+    if (st == STINT_OK && args->memory_bytes == 0 && sti_run_names_classes(call, m))
+        sti_imported_keep(m); /* for many runs */
     if (st == STINT_OK)
         st = sti_cli_imported_account(m, &threads, &account);
     if (st == STINT_OK && call->operand_count > 1)

@@ -349,6 +349,11 @@ void sti_imported_close(sti_imported *m)
 
 /* ---- running ---- */
 
+void sti_imported_keep(sti_imported *m)
+{
+    sti_graph_keep_constants(m->graph, true);
+}
+
 stint_status sti_imported_plan(sti_imported *m, int threads)
 {
     m->threads = threads;
@@ -374,7 +379,10 @@ stint_status sti_imported_begin(sti_imported *m)
             return STINT_E_MEMORY;
         memory.region[r] = m->region[r];
     }
-    return sti_exec_create(m->plan, &memory, &m->exec);
+    const stint_status st = sti_exec_create(m->plan, &memory, &m->exec);
+    if (st == STINT_OK)
+        sti_exec_run_kept(m->exec, &(sti_team){m->threads});
+    return st;
 }
 
 void *sti_imported_data(const sti_imported *m, const sti_lowered_port *port)

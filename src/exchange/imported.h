@@ -60,6 +60,9 @@ stint_status sti_imported_read(const char *path, sti_imported **m_out);
 stint_status sti_imported_open(const char *path, sti_imported **m_out);
 void sti_imported_close(sti_imported *m); /* NULL is fine */
 
+/* For many runs, before it is planned: what depends on weights alone (transformed
+ * filters, packed panels) is made once, in sti_imported_begin. Bits stay. */
+void sti_imported_keep(sti_imported *m);
 /* Fix where every byte of a run lies, for a team of so many threads. */
 stint_status sti_imported_plan(sti_imported *m, int threads);
 /* Bytes of all that a run works in but the weights, which are in m->mapped_bytes and
@@ -70,7 +73,7 @@ stint_status sti_imported_begin(sti_imported *m);
 /* Memory of a port's value, in the type that the graph has it in. */
 void *sti_imported_data(const sti_imported *m, const sti_lowered_port *port);
 void sti_imported_run(sti_imported *m, const sti_team *team);
-/* The same, adding each node's time to ns_total [nodes of m->graph]. */
+/* The same, adding each node's time to ns_total [nodes of m->plan->graph]. */
 void sti_imported_run_timed(sti_imported *m, const sti_team *team, int64_t *ns_total);
 
 #endif

@@ -107,6 +107,7 @@ static stint_status check_memory(const sti_network *network, int lanes)
                        region_bytes(network, STI_REGION_ARENA);
     return sti_memory_limit_check(region_bytes(network, STI_REGION_PARAM) +
                                       region_bytes(network, STI_REGION_STATE) +
+                                      region_bytes(network, STI_REGION_KEPT) +
                                       own * (size_t)lanes,
                                   "the network in use", "a smaller --batch");
 }
@@ -124,6 +125,7 @@ static stint_status lend_memory(sti_infer *infer, const sti_network *network, in
         return STINT_E_MEMORY;
     memory->region[STI_REGION_PARAM] = infer->params;
     memory->region[STI_REGION_STATE] = infer->states;
+    memory->region[STI_REGION_KEPT] = infer->kept;
     memory->region[STI_REGION_RESULT] = own;
     memory->region[STI_REGION_FETCH] = own + results;
     memory->region[STI_REGION_ARENA] = own + results + fetch;
@@ -142,8 +144,9 @@ stint_status sti_infer_create(const sti_network *network, int threads, int lanes
     st = STINT_E_MEMORY;
     infer->params = block(region_bytes(network, STI_REGION_PARAM), "parameters");
     infer->states = block(region_bytes(network, STI_REGION_STATE), "states");
+    infer->kept = block(region_bytes(network, STI_REGION_KEPT), "kept constants");
     infer->own = sti_alloc_array(lanes, sizeof *infer->own, "lanes");
-    if (!infer->params || !infer->states || !infer->own)
+    if (!infer->params || !infer->states || !infer->kept || !infer->own)
         goto out;
     infer->own_count = lanes;
     for (int i = 0; i < lanes; i++)
@@ -157,6 +160,11 @@ out:
     return st;
 }
 
+void sti_infer_ready(sti_infer *infer)
+{
+    sti_exec_run_kept(infer->lanes.lane[0].exec, &infer->lanes.lane_team);
+}
+
 void sti_infer_destroy(sti_infer *infer)
 {
     if (!infer)
@@ -167,5 +175,6 @@ void sti_infer_destroy(sti_infer *infer)
     sti_free(infer->own);
     sti_free(infer->params);
     sti_free(infer->states);
+    sti_free(infer->kept);
     sti_free(infer);
 }

@@ -64,6 +64,7 @@ void sti_lane_decoders_destroy(sti_data_decoders **decoders,
 typedef struct sti_infer {
     sti_infer_lanes lanes;
     void *params, *states; /* blocks of the plan's regions, to be filled */
+    void *kept;            /* what sti_infer_ready makes of them; lanes share it, too */
     void **own;            /* [own_count]: all that one lane works in, in a block */
     int own_count;
 } sti_infer;
@@ -72,6 +73,9 @@ typedef struct sti_infer {
  * touched. STINT_E_BUDGET: it is more than the machine has. */
 stint_status sti_infer_create(const sti_network *network, int threads, int lanes,
                               sti_infer **infer_out);
+/* Once parameters and states are there, and whenever they have changed: what is kept of
+ * them (sti_network_keep) is made. No lane may run. */
+void sti_infer_ready(sti_infer *infer);
 void sti_infer_destroy(sti_infer *infer); /* NULL is fine */
 
 #endif

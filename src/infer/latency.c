@@ -16,9 +16,10 @@ typedef struct measurer {
     int64_t **node_ns; /* [count] of [rounds, nodes] */
 } measurer;
 
-static const sti_network *network_of(const measurer *m, int i)
+/* What is run: with nodes that were made ready (sti_network_keep). */
+static const stint_graph *graph_of(const measurer *m, int i)
 {
-    return m->networks[i]->lanes.network;
+    return m->networks[i]->lanes.network->plan->graph;
 }
 
 static int compare(const void *a, const void *b)
@@ -73,7 +74,7 @@ static stint_status run_rounds(const measurer *m)
             m->times[i * m->rounds + r] = run_once(m, i, NULL);
     for (int r = 0; r < m->rounds && st == STINT_OK; r++) {
         for (int i = 0; i < m->count; i++) {
-            const int32_t nodes = sti_graph_node_count(network_of(m, i)->graph);
+            const int32_t nodes = sti_graph_node_count(graph_of(m, i));
             run_once(m, i, m->node_ns[i] + (int64_t)r * nodes);
         }
         st = sti_stop_asked();
@@ -94,14 +95,14 @@ static double ratio_of(const measurer *m, double *room)
 static stint_status take_layers(const measurer *m, int i, double *room,
                                 sti_latency *out)
 {
-    const stint_graph *g = network_of(m, i)->graph;
+    const stint_graph *g = graph_of(m, i);
     const int32_t nodes = sti_graph_node_count(g);
     out->layers = sti_alloc_array(nodes, sizeof *out->layers, "latency");
     if (!out->layers)
         return STINT_E_MEMORY;
     for (int32_t n = 0; n < nodes; n++) {
         const sti_node *node = sti_graph_node(g, n);
-        if (node->op->flags & STI_OP_VIEW)
+        if (node->op->flags & STI_OP_VIEW || node->once)
             continue;
         for (int r = 0; r < m->rounds; r++)
             room[r] = (double)m->node_ns[i][(int64_t)r * nodes + n] * 1e-6;
@@ -131,7 +132,7 @@ static stint_status make_room(measurer *m)
     if (!m->times || !m->node_ns)
         return STINT_E_MEMORY;
     for (int i = 0; i < m->count; i++) {
-        const int32_t nodes = sti_graph_node_count(network_of(m, i)->graph);
+        const int32_t nodes = sti_graph_node_count(graph_of(m, i));
         m->node_ns[i] =
             sti_alloc_array(nodes, (size_t)m->rounds * sizeof(int64_t), "latency");
         if (!m->node_ns[i])

@@ -20,7 +20,7 @@ static stint_status key_of(const sti_network *network, int threads,
     sti_text graph = {0};
     sti_sha256 sha;
     sti_build_hash(build);
-    stint_status st = sti_graph_print(network->graph, &graph);
+    stint_status st = sti_graph_print(network->plan->graph, &graph);
     if (st == STINT_OK) {
         snprintf(words, sizeof words, "%.150s, %s, %d threads, %s", sti_cpu_name(),
                  sti_isa_name(sti_isa_now()), threads, build);

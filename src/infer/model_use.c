@@ -2,19 +2,35 @@
 
 #include "base/fail.h"
 
+stint_status sti_model_fill(const stint_model_file *model, sti_infer *infer)
+{
+    const stint_status st =
+        sti_model_load(model, infer->lanes.network, infer->params, infer->states);
+    if (st == STINT_OK)
+        sti_infer_ready(infer);
+    return st;
+}
+
+static stint_status take_memory(sti_network *network, bool keep, int threads, int lanes,
+                                sti_infer **infer_out)
+{
+    sti_network_keep(network, keep);
+    const stint_status st = sti_network_plan(network, sti_lane_threads(threads, lanes));
+    return st == STINT_OK ? sti_infer_create(network, threads, lanes, infer_out) : st;
+}
+
+/* Constants are kept where the machine has the memory for it. */
 static stint_status put_to_use(const stint_model_file *model,
                                const sti_network_desc *desc, int64_t images,
                                int threads, int lanes, sti_network *network_out,
                                sti_infer **infer_out)
 {
-    stint_status st;
-    STI_TRY(sti_network_build(desc, STINT_EVAL, images, network_out));
-    STI_TRY(sti_network_plan(network_out, sti_lane_threads(threads, lanes)));
-    STI_TRY(sti_infer_create(network_out, threads, lanes, infer_out));
-    STI_TRY(
-        sti_model_load(model, network_out, (*infer_out)->params, (*infer_out)->states));
-out:
-    return st;
+    stint_status st = sti_network_build(desc, STINT_EVAL, images, network_out);
+    if (st == STINT_OK)
+        st = take_memory(network_out, true, threads, lanes, infer_out);
+    if (st == STINT_E_BUDGET)
+        st = take_memory(network_out, false, threads, lanes, infer_out);
+    return st == STINT_OK ? sti_model_fill(model, *infer_out) : st;
 }
 
 stint_status sti_model_use(const stint_model_file *model, int64_t images, int threads,

@@ -54,7 +54,27 @@ static void account_for(const stint_runner_facts *facts, sti_account *account)
                     VARIES_BYTES + (size_t)(facts->threads - 1) * THREAD_BYTES);
 }
 
-/* The network of a batch, planned, and what it is; the caller frees the network. */
+static stint_status plan_memory(sti_network *network, bool keep,
+                                stint_runner_facts *facts, sti_account *account)
+{
+    sti_network_keep(network, keep);
+    const stint_status st = sti_network_plan(network, facts->threads);
+    if (st != STINT_OK)
+        return st;
+    *account = (sti_account){0};
+    facts->weights_bytes = bytes_of(network, STI_REGION_PARAM) +
+                           bytes_of(network, STI_REGION_STATE) +
+                           bytes_of(network, STI_REGION_KEPT);
+    facts->work_bytes = bytes_of(network, STI_REGION_RESULT) +
+                        bytes_of(network, STI_REGION_FETCH) +
+                        bytes_of(network, STI_REGION_ARENA);
+    account_for(facts, account);
+    facts->planned_peak_bytes = account->total_bytes;
+    return STINT_OK;
+}
+
+/* The network of a batch, planned, and what it is; the caller frees the network. What
+ * depends on weights alone is made once where the budget has room for it. */
 static stint_status plan(const stint_model_file *model, const stint_runner_desc *desc,
                          sti_network *network, stint_runner_facts *facts,
                          sti_account *account)
@@ -66,19 +86,15 @@ static stint_status plan(const stint_model_file *model, const stint_runner_desc 
     facts->batch = desc->batch ? desc->batch : 1;
     if ((st = sti_threads_choose(desc->threads, &facts->threads, NULL)) != STINT_OK ||
         (st = sti_network_build(&in_use, STINT_EVAL, facts->batch, network)) !=
-            STINT_OK ||
-        (st = sti_network_plan(network, facts->threads)) != STINT_OK)
+            STINT_OK)
         return st;
     facts->input = stint_value_shape(network->graph, network->input);
     facts->output = stint_value_shape(network->graph, network->logits);
-    facts->weights_bytes =
-        bytes_of(network, STI_REGION_PARAM) + bytes_of(network, STI_REGION_STATE);
-    facts->work_bytes = bytes_of(network, STI_REGION_RESULT) +
-                        bytes_of(network, STI_REGION_FETCH) +
-                        bytes_of(network, STI_REGION_ARENA);
-    account_for(facts, account);
-    facts->planned_peak_bytes = account->total_bytes;
-    return STINT_OK;
+    st = plan_memory(network, true, facts, account);
+    if (st == STINT_OK && desc->memory_bytes > 0 &&
+        account->total_bytes > desc->memory_bytes)
+        st = plan_memory(network, false, facts, account);
+    return st;
 }
 
 stint_status stint_runner_plan(const stint_model_file *model,
@@ -108,7 +124,7 @@ stint_status stint_runner_create(const stint_model_file *model,
     STI_TRY(plan(model, desc, &r->network, &r->facts, &account));
     STI_TRY(sti_account_check(&account, desc->memory_bytes, NULL));
     STI_TRY(sti_infer_create(&r->network, r->facts.threads, 1, &r->infer));
-    STI_TRY(sti_model_load(model, &r->network, r->infer->params, r->infer->states));
+    STI_TRY(sti_model_fill(model, r->infer));
     *runner_out = r;
     r = NULL;
 out:

@@ -125,6 +125,10 @@ stint_status sti_network_check_bf16(const sti_network_desc *desc, int64_t images
 /* Hold saved tensors packed, see pass/pack.c; then plan it (again). */
 stint_status sti_network_pack(sti_network *network, const sti_pack_choice *choices,
                               int count, bool check);
+/* Before a network for use is planned: what depends on its parameters and states alone
+ * is made once (pass/once) by whoever fills them in, and again whenever they change;
+ * plans have it as KEPT. Bits stay. */
+void sti_network_keep(sti_network *network, bool keep);
 /* Plan it for a team (again: for another one). */
 stint_status sti_network_plan(sti_network *network, int threads);
 void sti_network_fini(sti_network *network); /* a zeroed one is fine */

@@ -18,3 +18,8 @@ void sti_network_add_loss_weights(const sti_network_desc *desc, sti_network *net
     if (desc->loss.weighted)
         net->weights = stint_input(net->graph, "loss_weights", &shape);
 }
+
+void sti_network_keep(sti_network *network, bool keep)
+{
+    sti_graph_keep_constants(network->graph, keep);
+}

@@ -53,6 +53,22 @@ extern const sti_op sti_op_conv2d_keep, sti_op_conv2d_kept, sti_op_conv2d_grad_x
  */
 bool sti_op_conv_kept(const stint_graph *graph, const sti_node *node,
                       sti_conv_kept_attr *attr_out);
+/* A convolution and, piece by piece as its results are finished, batch normalisation by
+ * running statistics behind it, where no gradient needs either (pass/norm_behind): bits
+ * are those of the two. in: x, weights (kept: as conv2d_keep makes them), bias or
+ * STI_NO_INPUT, scale, shift, residual or STI_NO_INPUT, mean, variance. out: y. */
+typedef struct sti_conv_norm_attr {
+    sti_conv_kept_attr conv; /* without a ReLU, and not `data` */
+    float epsilon;
+    int32_t kept, has_residual, relu;
+} sti_conv_norm_attr;
+extern const sti_op sti_op_conv2d_norm;
+/* What a node conv2d_norm keeps, as sti_op_conv_kept. */
+bool sti_op_conv_norm_kept(const sti_node *node, sti_conv_kept_attr *attr_out);
+/* The attributes of a node conv2d with such a thing behind it, but for those of the
+ * normalisation; false: it is another node, or one that has no pieces or a ReLU. */
+bool sti_op_conv_takes_norm(const stint_graph *graph, const sti_node *node,
+                            sti_conv_norm_attr *attr_out);
 /* Whether minimal filtering takes a conv2d node. */
 bool sti_op_conv2d_fits_winograd(const stint_graph *graph, const sti_node *node);
 stint_value sti_op_conv(stint_graph *g, stint_value x, stint_value w, stint_value bias,

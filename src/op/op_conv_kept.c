@@ -5,7 +5,7 @@
 #include "kernel/conv/conv_kept.h"
 #include "op/op_conv_priv.h"
 
-static sti_conv_shape shape_of(const sti_conv_kept_attr *a)
+sti_conv_shape sti_op_conv_kept_shape(const sti_conv_kept_attr *a)
 {
     return (sti_conv_shape){.n = a->n,
                             .h = a->h,
@@ -27,15 +27,15 @@ static sti_conv_direction direction_of(const sti_conv_kept_attr *a)
     return a->data ? STI_CONV_BACKWARD_DATA : STI_CONV_FORWARD;
 }
 
-static int64_t kept_floats(const sti_conv_kept_attr *a)
+int64_t sti_op_conv_kept_floats(const sti_conv_kept_attr *a)
 {
-    const sti_conv_shape shape = shape_of(a);
+    const sti_conv_shape shape = sti_op_conv_kept_shape(a);
     return sti_conv_kept_floats(&shape, direction_of(a));
 }
 
 static sti_conv_plan plan_of(const sti_node *node, bool kept, int threads)
 {
-    const sti_conv_shape shape = shape_of(node->attr);
+    const sti_conv_shape shape = sti_op_conv_kept_shape(node->attr);
     return (kept ? sti_conv_plan_kept_f32
                  : sti_conv_plan_f32)(&shape, direction_of(node->attr), threads);
 }
@@ -72,7 +72,7 @@ bool sti_op_conv_kept(const stint_graph *graph, const sti_node *node,
     } else {
         return false;
     }
-    return kept_floats(attr_out) > 0;
+    return sti_op_conv_kept_floats(attr_out) > 0;
 }
 
 /* ---- making them ready ---- */
@@ -82,7 +82,7 @@ static stint_status infer_keep(const stint_graph *graph, const sti_node *node,
 {
     const sti_conv_kept_attr *a = node->attr;
     const stint_shape w = STINT_SHAPE(a->kh, a->kw, a->ci / a->groups, a->co);
-    const int64_t floats = kept_floats(a);
+    const int64_t floats = sti_op_conv_kept_floats(a);
     stint_status st = sti_op_check_count(node, 1);
     if (st == STINT_OK)
         st = sti_op_check_shape(graph, node, 0, &w);
@@ -129,7 +129,7 @@ const sti_op sti_op_conv2d_keep = {
 static stint_status check_operands(const stint_graph *graph, const sti_node *node,
                                    const stint_shape *images)
 {
-    const stint_shape kept = STINT_SHAPE(kept_floats(node->attr));
+    const stint_shape kept = STINT_SHAPE(sti_op_conv_kept_floats(node->attr));
     const stint_status st = sti_op_check_shape(graph, node, 0, images);
     return st == STINT_OK ? sti_op_check_shape(graph, node, 1, &kept) : st;
 }
@@ -138,7 +138,7 @@ static stint_status infer_kept(const stint_graph *graph, const sti_node *node,
                                stint_shape *out)
 {
     const sti_conv_kept_attr *a = node->attr;
-    const sti_conv_shape s = shape_of(a);
+    const sti_conv_shape s = sti_op_conv_kept_shape(a);
     const stint_shape x = STINT_SHAPE(s.n, s.h, s.w, s.ci);
     const stint_shape bias = STINT_SHAPE(s.co);
     if (node->n_in != 2 && node->n_in != 3)
@@ -153,7 +153,7 @@ static stint_status infer_kept(const stint_graph *graph, const sti_node *node,
 static stint_status infer_grad(const stint_graph *graph, const sti_node *node,
                                stint_shape *out)
 {
-    const sti_conv_shape s = shape_of(node->attr);
+    const sti_conv_shape s = sti_op_conv_kept_shape(node->attr);
     const stint_shape dy = STINT_SHAPE(s.n, s.oh, s.ow, s.co);
     const stint_status st = sti_op_check_count(node, 2);
     out[0] = STINT_SHAPE(s.n, s.h, s.w, s.ci);
@@ -162,7 +162,7 @@ static stint_status infer_grad(const stint_graph *graph, const sti_node *node,
 
 static sti_cost kept_cost(const stint_graph *graph, const sti_node *node)
 {
-    const sti_conv_shape shape = shape_of(node->attr);
+    const sti_conv_shape shape = sti_op_conv_kept_shape(node->attr);
     return sti_op_conv_cost(graph, node, &shape);
 }
 

@@ -30,4 +30,8 @@ sti_cost sti_op_conv_cost(const stint_graph *graph, const sti_node *node,
 
 sti_epilogue sti_op_conv_epilogue(const sti_call *call);
 
+/* Floats that such a convolution keeps of its weights; 0: nothing. Its shape. */
+int64_t sti_op_conv_kept_floats(const sti_conv_kept_attr *attr);
+sti_conv_shape sti_op_conv_kept_shape(const sti_conv_kept_attr *attr);
+
 #endif

@@ -1,10 +1,11 @@
 /* What depends on frozen values alone is computed once, before the first run, and kept
  * beside the parameters: factors of frozen normalisations, rounded and cast weights of
- * a part that is not trained, and, made here, frozen weights as convolutions and the
- * gradients of dense layers read them: transformed filters, packed panels, turned
- * matrices. What is kept is decided by shapes, and bits stay.
+ * a part that is not trained, and, made here, frozen weights as convolutions and
+ * products read them: transformed filters, packed panels, turned matrices. What is kept
+ * is decided by shapes, and bits stay.
  *
- * Trained weights change from step to step, so nothing that they reach is kept. */
+ * Trained weights change from step to step, so nothing that they reach is kept. In a
+ * graph for use all parameters are as frozen. */
 #include <string.h>
 
 #include "base/fail.h"
@@ -24,14 +25,14 @@ typedef struct once_pass {
 
 /* ---- what never changes ---- */
 
-static bool leaf_is_fixed(const sti_value_row *row)
+static bool leaf_is_fixed(const stint_graph *g, const sti_value_row *row)
 {
     switch (row->role) {
     case STI_ROLE_CONSTANT:
     case STI_ROLE_FIXED:
         return true;
     case STI_ROLE_PARAM:
-        return row->frozen;
+        return row->frozen || stint_graph_mode(g) == STINT_EVAL;
     case STI_ROLE_STATE: /* unless an output says otherwise */
         return true;
     case STI_ROLE_INPUT:
@@ -44,7 +45,7 @@ static bool leaf_is_fixed(const sti_value_row *row)
 static void find_leaves(once_pass *p)
 {
     for (stint_value v = 0; v < p->values; v++)
-        p->fixed[v] = leaf_is_fixed(sti_graph_value(p->graph, v));
+        p->fixed[v] = leaf_is_fixed(p->graph, sti_graph_value(p->graph, v));
     for (int32_t i = 0; i < sti_graph_output_count(p->graph); i++) {
         const sti_output *output = &sti_graph_outputs(p->graph)[i];
         p->result[output->value] = 1;
@@ -140,6 +141,12 @@ static stint_status ready_convolution(once_pass *p, sti_node *node,
     const stint_value ready = kept(p, &keep, node->in[1]);
     if (ready < 0)
         return sti_graph_status(p->graph);
+    if (node->op == &sti_op_conv2d_norm) {
+        sti_conv_norm_attr norm = *(const sti_conv_norm_attr *)node->attr;
+        norm.kept = 1;
+        node->in[1] = ready;
+        return sti_graph_set_attr(p->graph, node, &norm);
+    }
     node->op = attr.data ? &sti_op_conv2d_grad_x_kept : &sti_op_conv2d_kept;
     node->in[1] = ready;
     return sti_graph_set_attr(p->graph, node, &attr);
@@ -194,7 +201,8 @@ static stint_status ready_weights(once_pass *p)
         sti_conv_kept_attr attr;
         if (node->once || node->n_in < 2 || node->in[1] < 0 || !p->fixed[node->in[1]])
             continue;
-        if (sti_op_conv_kept(p->graph, node, &attr))
+        if (sti_op_conv_kept(p->graph, node, &attr) ||
+            sti_op_conv_norm_kept(node, &attr))
             st = ready_convolution(p, node, attr);
         else if (turns(p->graph, node))
             st = turn(p, node);

@@ -3,6 +3,7 @@
 STI_PASS(dead_code, "dead-code", "remove what no result depends on")
 STI_PASS(common_subexpression, "common-subexpression", "compute equal things once")
 STI_PASS(fuse, "fuse", "bias, residual and ReLU into the kernel before them")
+STI_PASS(norm_behind, "norm-behind", "running statistics into the convolution before")
 STI_PASS(own_outputs, "own-outputs", "a block of its own for each result")
 STI_PASS(schedule, "schedule", "free memory as early as possible")
 STI_PASS(again, "again", "make cheap results again for the backward half")

@@ -56,6 +56,10 @@ stint_status sti_plan_create(const stint_graph *graph, int threads,
                              sti_plan **plan_out);
 void sti_plan_destroy(sti_plan *plan);
 
+/* Do both keep the same numbers at the same places of KEPT, of the same parameters?
+ * Executors of either then run on one block, which any of them makes. */
+bool sti_plan_keeps_alike(const sti_plan *a, const sti_plan *b);
+
 /* When results are final: once `node` has run, all bytes of RESULT from `from` on are.
  */
 typedef struct sti_final_point {

@@ -15,6 +15,20 @@ static sti_network *network_of(const sti_served *s, int size, int step)
     return &s->network[size * s->steps + step];
 }
 
+/* Those that keep what the network of one image does share its block. Of larger batches
+ * filters and panels are a small part, so the others keep nothing. */
+static stint_status plan(const sti_served *s, sti_network *n, int threads)
+{
+    const sti_network *first = network_of(s, 0, 0);
+    sti_network_keep(n, s->keeps);
+    const stint_status st = sti_network_plan(n, threads);
+    if (st != STINT_OK || !s->keeps || n == first ||
+        sti_plan_keeps_alike(first->plan, n->plan))
+        return st;
+    sti_network_keep(n, false);
+    return sti_network_plan(n, threads);
+}
+
 static stint_status build(sti_served *s, const sti_partition_kind *kind)
 {
     const sti_network_desc desc = sti_model_network_in_use(s->file);
@@ -24,7 +38,7 @@ static stint_status build(sti_served *s, const sti_partition_kind *kind)
             sti_network *n = network_of(s, k, i);
             st = sti_network_build(&desc, STINT_EVAL, s->step[i], n);
             if (st == STINT_OK)
-                st = sti_network_plan(n, kind[k].threads);
+                st = plan(s, n, kind[k].threads);
             /* All share one block of weights. */
             if (st == STINT_OK)
                 st = sti_network_agree(network_of(s, 0, 0), n);
@@ -49,12 +63,12 @@ static stint_status open_text(sti_served *s, int batch_most, int threads)
 }
 
 stint_status sti_served_open(const char *path, const char *name, int batch_most,
-                             const sti_partition_kind *kind, int sizes,
+                             const sti_partition_kind *kind, int sizes, bool keeps,
                              sti_served *served_out)
 {
     sti_served *s = served_out;
     stint_status st;
-    *s = (sti_served){.path = path, .sizes = sizes};
+    *s = (sti_served){.path = path, .sizes = sizes, .keeps = keeps};
     snprintf(s->name, sizeof s->name, "%s", name);
     if (sti_path_is_dir(path) && sti_hf_folder_is(path))
         return open_text(s, batch_most, kind[sizes - 1].threads);
@@ -91,6 +105,7 @@ void sti_served_fini(sti_served *served)
     sti_free(served->network);
     sti_free(served->params);
     sti_free(served->states);
+    sti_free(served->kept);
     stint_model_close(served->file);
     sti_served_text_destroy(served->text);
     *served = (sti_served){.steps = 0};
@@ -116,13 +131,27 @@ size_t sti_served_weight_bytes(const sti_served *served)
     if (served->text)
         return served->text->sizes.total_bytes;
     const sti_network *n = network_of(served, 0, 0);
-    return region(n, STI_REGION_PARAM) + region(n, STI_REGION_STATE);
+    return region(n, STI_REGION_PARAM) + region(n, STI_REGION_STATE) +
+           region(n, STI_REGION_KEPT);
 }
 
 static size_t work_bytes(const sti_network *n)
 {
     return region(n, STI_REGION_RESULT) + region(n, STI_REGION_FETCH) +
            region(n, STI_REGION_ARENA);
+}
+
+/* Where a run of one of its networks finds all, working in `work` [work_bytes]. */
+static void lend(const sti_served *s, const sti_network *n, char *work,
+                 sti_exec_memory *memory)
+{
+    const size_t results = region(n, STI_REGION_RESULT);
+    memory->region[STI_REGION_PARAM] = s->params;
+    memory->region[STI_REGION_STATE] = s->states;
+    memory->region[STI_REGION_KEPT] = s->kept;
+    memory->region[STI_REGION_RESULT] = work;
+    memory->region[STI_REGION_FETCH] = work + results;
+    memory->region[STI_REGION_ARENA] = work + results + region(n, STI_REGION_FETCH);
 }
 
 size_t sti_served_work_bytes(const sti_served *served, int size)
@@ -135,6 +164,25 @@ size_t sti_served_work_bytes(const sti_served *served, int size)
     return most;
 }
 
+/* By an executor of the smallest network, on memory of which it touches its scratch
+ * alone. */
+static stint_status make_kept(const sti_served *s)
+{
+    const sti_network *n = network_of(s, 0, 0);
+    sti_exec_memory memory = {{NULL}};
+    sti_exec *exec = NULL;
+    char *work = sti_pages_alloc(work_bytes(n), "partition");
+    if (!work)
+        return STINT_E_MEMORY;
+    lend(s, n, work, &memory);
+    const stint_status st = sti_exec_create(n->plan, &memory, &exec);
+    if (st == STINT_OK)
+        sti_exec_run_kept(exec, &(sti_team){n->plan->threads});
+    sti_exec_destroy(exec);
+    sti_free(work);
+    return st;
+}
+
 stint_status sti_served_load(sti_served *served)
 {
     if (served->text)
@@ -144,9 +192,13 @@ stint_status sti_served_load(sti_served *served)
         served->params = sti_pages_alloc(region(n, STI_REGION_PARAM), "parameters");
     if (!served->states)
         served->states = sti_pages_alloc(region(n, STI_REGION_STATE), "states");
-    if (!served->params || !served->states)
+    if (!served->kept)
+        served->kept = sti_pages_alloc(region(n, STI_REGION_KEPT), "kept constants");
+    if (!served->params || !served->states || !served->kept)
         return STINT_E_MEMORY;
-    return sti_model_load(served->file, n, served->params, served->states);
+    const stint_status st =
+        sti_model_load(served->file, n, served->params, served->states);
+    return st == STINT_OK && n->plan->once_nodes > 0 ? make_kept(served) : st;
 }
 
 void sti_served_unload(sti_served *served)
@@ -160,6 +212,8 @@ void sti_served_unload(sti_served *served)
         sti_pages_forget(served->params, region(n, STI_REGION_PARAM));
     if (served->states)
         sti_pages_forget(served->states, region(n, STI_REGION_STATE));
+    if (served->kept)
+        sti_pages_forget(served->kept, region(n, STI_REGION_KEPT));
 }
 
 void sti_served_take_file(sti_served *served, sti_served *fresh)
@@ -174,6 +228,7 @@ void sti_served_take_weights(sti_served *served, sti_served *fresh)
     const sti_network *n = network_of(served, 0, 0);
     memcpy(served->params, fresh->params, region(n, STI_REGION_PARAM));
     memcpy(served->states, fresh->states, region(n, STI_REGION_STATE));
+    memcpy(served->kept, fresh->kept, region(n, STI_REGION_KEPT));
     sti_served_take_file(served, fresh);
 }
 
@@ -200,14 +255,8 @@ static stint_status make_exec(sti_runner *r, int model, int step)
 {
     const sti_served *s = &r->models[model];
     const sti_network *n = network_of(s, r->size, step);
-    const size_t results = region(n, STI_REGION_RESULT);
     sti_exec_memory memory = {{NULL}};
-    memory.region[STI_REGION_PARAM] = s->params;
-    memory.region[STI_REGION_STATE] = s->states;
-    memory.region[STI_REGION_RESULT] = r->work;
-    memory.region[STI_REGION_FETCH] = (char *)r->work + results;
-    memory.region[STI_REGION_ARENA] =
-        (char *)r->work + results + region(n, STI_REGION_FETCH);
+    lend(s, n, r->work, &memory);
     return sti_exec_create(n->plan, &memory, &r->exec[model][step]);
 }
 

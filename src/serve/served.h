@@ -24,6 +24,8 @@ typedef struct sti_served {
     int sizes;
     sti_network *network; /* [sizes, steps]: planned for the threads of a size */
     void *params, *states;
+    bool keeps; /* what depends on weights alone is made when they are loaded: */
+    void *kept; /* of the networks that keep what that of one image does */
 } sti_served;
 
 /* What partitions of a size run on. */
@@ -33,10 +35,12 @@ typedef struct sti_partition_kind {
 } sti_partition_kind;
 
 /* Open a model and build its networks, for kind[sizes], rising, and batches up to
- * batch_most; of text for so many texts at a time. Nothing is read yet, nor allocated
- * for use. Whatever there is of it is freed by sti_served_fini. */
+ * batch_most; of text for so many texts at a time. keeps: transformed filters and
+ * packed panels are made once (sti_network_keep), of images, in memory that counts as
+ * weights. Nothing is read yet, nor allocated for use. Whatever there is of it is freed
+ * by sti_served_fini. */
 stint_status sti_served_open(const char *path, const char *name, int batch_most,
-                             const sti_partition_kind *kind, int sizes,
+                             const sti_partition_kind *kind, int sizes, bool keeps,
                              sti_served *served_out);
 void sti_served_fini(sti_served *served); /* a zeroed one is fine */
 
@@ -45,8 +49,8 @@ const char *sti_served_version(const sti_served *served);
 /* The largest batch; of text rows of a step. */
 int sti_served_batch_most(const sti_served *served);
 
-/* Weights and states, of text with all that texts take; what one partition of a size
- * works in. */
+/* Weights, states and what is kept of them, of text with all that texts take; what one
+ * partition of a size works in. */
 size_t sti_served_weight_bytes(const sti_served *served);
 size_t sti_served_work_bytes(const sti_served *served, int size);
 

@@ -175,7 +175,7 @@ static stint_status open_model(sti_server *s, const char *text)
     const int m = t->models++;
     snprintf(t->model[m].name, STI_SERVE_NAME, "%s", name);
     STI_TRY(sti_served_open(path, name, s->desc.batch_max, s->kind, t->sizes,
-                            &s->model[m]));
+                            s->desc.memory_bytes == 0, &s->model[m]));
     st = sti_serve_model_init(&t->model[m], t->sizes,
                               sti_served_batch_most(&s->model[m]));
     s->text_models += s->model[m].text != NULL;

@@ -145,7 +145,7 @@ static stint_status reload(sti_server *s, int model)
                         old->name);
     if (old->text)
         return reload_text(s, model);
-    STI_TRY(sti_served_open(old->path, old->name, 1, one, 1, &fresh));
+    STI_TRY(sti_served_open(old->path, old->name, 1, one, 1, old->keeps, &fresh));
     if (fresh.text)
         STI_TRY(sti_fail(STINT_E_INPUT, "%s: the new file is a text model", old->name));
     STI_TRY(check_same(old, &fresh));

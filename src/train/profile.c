@@ -100,8 +100,11 @@ static sti_profile_row *row_of(sti_profile *p, const sti_node *node)
     return row;
 }
 
+/* (What runs once has no part in a step.) */
 static void add_node(sti_profile *p, const sti_machine *machine, const sti_node *node)
 {
+    if (node->once)
+        return;
     sti_profile_row *row = row_of(p, node);
     const sti_cost cost = cost_of(p->graph, node);
     const double runs = (double)p->runs;

@@ -209,18 +209,34 @@ if plain && [ "$rss" != null ]; then
     [ $((f32_rss - rss)) -gt 1000000 ] || fail "at once takes $rss, at the end $f32_rss"
 fi
 # Where no gradient is whole before the end of a step, that is where updates come; it is
-# said, and the bits are those of a run that does not ask.
-for set in train.shards=2 train.accumulate=2 optimizer.clip=0.5 grow.by=schedule prune.sparsity=0.5; do
-    what="--tensors h.1.attn.*,h.2.*"
-    [ $set != prune.sparsity=0.5 ] || what="--what full"
+# said, and the bits are those of a run that does not ask. What that takes is in the plan.
+within_plan() { # the run that answered in `out`
+    ! plain || json "j['peak_rss_bytes'] is None or j['peak_rss_bytes'] <= j['planned_peak_bytes']"
+}
+late_updates() { # KEY FLAG...: of `tune` in $common
+    key=$1
+    shift
     # shellcheck disable=SC2086
-    run 0 finetune small $tune --steps 8 $what --set $set -o late --force --json -q
+    run 0 finetune $common "$@" -o late --force --json -q
     want=$(sha)
+    within_plan
     # shellcheck disable=SC2086
-    run 0 finetune small $tune --steps 8 $what --set $set --set update.at_once=true -o soon --force --json
-    [ "$(sha)" = "$want" ] || fail "$set: update.at_once has other bits"
-    says err "${set%=*}"
+    run 0 finetune $common "$@" --set update.at_once=true -o soon --force --json
+    [ "$(sha)" = "$want" ] || fail "$key: update.at_once has other bits"
+    within_plan
+    says err "$key"
     says err "so parameters are updated at the end of a step"
+}
+common="small $tune --steps 8"
+for set in train.shards=2 train.accumulate=2 optimizer.clip=0.5 grow.by=schedule; do
+    late_updates ${set%=*} --tensors 'h.1.attn.*,h.2.*' --set $set
+done
+late_updates prune.sparsity --what full --set prune.sparsity=0.5
+common="net --data images --batch 8 --shards 1 --epochs 4"
+late_updates error.pack --tensors 'layer2.*,layer3.*' --set error.pack=all
+late_updates bayes.samples --what full --set bayes.samples=2
+for scheme in 'prune(0.5)' 'kernel(0.5)+quantise(int8)'; do
+    late_updates shrink.scheme --what full --set "shrink.scheme=$scheme" --set shrink.steps=3
 done
 
 # What is frozen made ready once: the same bits, resumed and with an update within the

@@ -74,6 +74,28 @@ def convolutional():
     m.write("conv.onnx")
 
 
+def wide():
+    """Weights of 19 MB, which is most of what a training takes."""
+    m = Model(13)
+    m.input("x", 1, [1, 3, SIDE, SIDE])
+    channels, at = (3, 64, 512, 512, 512), "x"
+    for i in range(4):
+        m.tensor("w%d" % i, draw(channels[i + 1], channels[i], 3, 3))
+        for name, array in (("scale", np.ones), ("shift", np.zeros), ("mean", np.zeros), ("var", np.ones)):
+            m.tensor(name + str(i), array(channels[i + 1], np.float32))
+        m.node("Conv", [at, "w%d" % i], ["c%d" % i], pads=[1, 1, 1, 1])
+        m.node("BatchNormalization", ["c%d" % i] + [n + str(i) for n in ("scale", "shift", "mean", "var")], ["n%d" % i])
+        m.node("Relu", ["n%d" % i], ["r%d" % i])
+        at = "r%d" % i
+    m.node("GlobalAveragePool", [at], ["p"])
+    m.node("Flatten", ["p"], ["flat"])
+    m.tensor("fc", draw(CLASSES, 512))
+    m.tensor("fb", np.zeros(CLASSES, np.float32))
+    m.node("Gemm", ["flat", "fc", "fb"], ["logits"], transB=1)
+    m.output("logits")
+    m.write("wide.onnx")
+
+
 def attention():
     """Rows as tokens behind one of classes; tokens in front of the batch, as
     MultiheadAttention has them, heads joined with it."""
@@ -135,5 +157,6 @@ pictures("four/train", 4, 4)
 pictures("four/test", 4, 1)
 linear(x, y)
 convolutional()
+wide()
 attention()
 refused()

@@ -4,7 +4,7 @@
 cd "$work" || exit 1
 PYTHONPATH=$STINT_SOURCE/tests/cli PYTHONDONTWRITEBYTECODE=1 /usr/bin/python3 \
     "$STINT_SOURCE/tests/cli/onnx_train.py" || fail "no models"
-for name in linear conv attention together bare; do
+for name in linear conv wide attention together bare; do
     run 0 import onnx $name.onnx --out $name.st --mean 0.5 --std 0.25 -q
 done
 sha() { python3 -c "import json; print(json.load(open('$work/out'))['weights_sha256'])"; }
@@ -84,6 +84,16 @@ python3 changed.py conv.st sparse/model.safetensors >changed
 for name in b1 fb fc shift; do
     grep -qw $name changed || fail "a sparse training leaves $name as it was: $(cat changed)"
 done
+
+# What a training takes is what was planned, with weights that lie in a mapped file and those
+# that are made ready once, of what is not trained. (A sanitizer's own memory is in no plan.)
+if grep -q '^STINT_SANITIZE:.*=$' "$STINT_BUILD/CMakeCache.txt"; then
+    for what in "--what last" "--what bias" "--what bias --set update.keep=no" "--tensors w3,*3,fc,fb" "--what full"; do
+        # shellcheck disable=SC2086
+        run 0 finetune wide.st --data data --batch 8 --shards 1 --steps 2 $what -j 1 --out wide --force --json -q
+        json "(p:=j['peak_rss_bytes']) is None or 0.97 * j['planned_peak_bytes'] <= p <= j['planned_peak_bytes']"
+    done
+fi
 
 # The classifier alone is new, and it alone was trained.
 run 0 finetune conv --data four --what last --steps 2 --batch 4 --out last --json -q

@@ -1,6 +1,7 @@
 /* Passes of networks for use: maps of channels folded into products (pass/affine),
- * element-wise operators in chains (pass/chain), against loops in double
- * precision and against the graphs that they came from. */
+ * element-wise operators in chains (pass/chain), normalisations behind convolutions
+ * (pass/norm_behind), against loops in double precision and against the graphs that
+ * they came from. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cpu.h"
 #include "base/rng.h"
 #include "exec/runner.h"
 #include "kernel/elementwise/chain_loops.h"
@@ -76,6 +78,7 @@ static float *run(const stint_graph *g, stint_value x, int threads)
     runner r;
     runner_init(&r, g, threads);
     fill(&r, g, x);
+    sti_exec_run_kept(r.exec, &(sti_team){threads});
     sti_exec_run(r.exec, &(sti_team){threads}, &step);
     const stint_value y = sti_graph_outputs(g)[0].value;
     const size_t bytes = stint_shape_bytes(&sti_graph_value(g, y)->shape);
@@ -243,10 +246,98 @@ static void silu_is_one_node(void **state)
     stint_graph_destroy(g);
 }
 
+/* ---- normalisation behind a convolution ---- */
+
+typedef struct window {
+    int64_t n, h, w, ci, co, side, stride, pad, groups;
+    bool winograd, bias, residual, relu;
+} window;
+
+/* Convolution, normalisation, perhaps with a residual and a ReLU. apart: what is in
+ * between leaves the graph, too, so that the two stay two nodes. */
+static stint_graph *conv_norm(const window *c, bool apart, stint_value *x_out)
+{
+    stint_graph *g = new_graph();
+    const stint_shape xs = STINT_SHAPE(c->n, c->h, c->w, c->ci);
+    const stint_shape ws = STINT_SHAPE(c->side, c->side, c->ci / c->groups, c->co);
+    const stint_shape row = STINT_SHAPE(c->co);
+    const sti_conv2d_attr attr = {.stride = c->stride,
+                                  .pad = c->pad,
+                                  .groups = c->groups,
+                                  .has_bias = c->bias,
+                                  .winograd = c->winograd};
+    const stint_value x = stint_input(g, "x", &xs);
+    const stint_value bias = c->bias ? constant(g, &row, 5, 0, NULL) : STI_NO_INPUT;
+    const stint_value z = sti_op_conv(g, x, constant(g, &ws, 0, 0, NULL), bias, &attr);
+    const stint_shape ys = stint_value_shape(g, z);
+    const sti_batch_norm_attr norm = {.epsilon = 1e-5f, .eval = 1};
+    const stint_value in[6] = {z,
+                               constant(g, &row, 1, 0, NULL),
+                               constant(g, &row, 2, 0, NULL),
+                               STI_NO_INPUT,
+                               constant(g, &row, 3, 0, NULL),
+                               constant(g, &row, 4, 0.5f, NULL)};
+    stint_value y = sti_graph_add(g, &sti_op_batch_norm, &norm, 6, in);
+    if (c->residual)
+        y = stint_add(g, y, constant(g, &ys, 6, 0, NULL));
+    if (c->relu)
+        y = stint_relu(g, y);
+    fetch(g, y);
+    if (apart)
+        fetch(g, z);
+    *x_out = x;
+    assert_int_equal(sti_pass_standard(g), STINT_OK);
+    assert_int_equal(nodes_of(g, "conv2d_norm"), !apart);
+    assert_int_equal(nodes_of(g, "batch_norm"), apart);
+    assert_int_equal(sti_graph_node_count(g), apart ? 2 : 1);
+    return g;
+}
+
+static size_t first_bytes(const stint_graph *g)
+{
+    const stint_shape s = stint_value_shape(g, sti_graph_outputs(g)[0].value);
+    return stint_shape_bytes(&s);
+}
+
+/* The bits of the two operators, by any number of threads and instruction set, with
+ * weights as they are and made ready once. */
+static void norm_behind_convolution_has_the_bits(void **state)
+{
+    static const window windows[] = {
+        {3, 12, 12, 16, 32, 3, 1, 1, 1, .winograd = true, .relu = true},
+        {1, 33, 21, 32, 48, 3, 1, 1, 1, .winograd = true, .residual = true},
+        {2, 8, 8, 16, 16, 3, 1, 1, 1, .winograd = true, .residual = true, .relu = true},
+        {2, 13, 11, 5, 9, 3, 1, 1, 1, .bias = true, .relu = true},
+        {3, 30, 22, 3, 24, 7, 2, 3, 1, .relu = true},
+        {2, 16, 16, 16, 40, 1, 2, 0, 1, .relu = false},
+        {1, 9, 10, 12, 24, 3, 1, 1, 3, .residual = true, .relu = true},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof windows / sizeof windows[0]; i++)
+        for (int isa = 0; isa < STI_ISA_COUNT; isa++) {
+            if (!sti_isa_force((sti_isa)isa))
+                continue;
+            stint_value x, u;
+            stint_graph *two = conv_norm(&windows[i], true, &x);
+            stint_graph *one = conv_norm(&windows[i], false, &u);
+            float *want = run(two, x, 1);
+            for (int keep = 0; keep < 2; keep++) {
+                sti_graph_keep_constants(one, keep);
+                float *got = run(one, u, 1 + isa % 3);
+                assert_memory_equal(got, want, first_bytes(two));
+                free(got);
+            }
+            free(want);
+            stint_graph_destroy(two);
+            stint_graph_destroy(one);
+        }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(convolution_takes_norm_product_and_sum),
+        cmocka_unit_test(norm_behind_convolution_has_the_bits),
         cmocka_unit_test(product_takes_rows_through_a_reshape),
         cmocka_unit_test(other_maps_stay),
         cmocka_unit_test(chains_keep_bits),

@@ -340,7 +340,8 @@ static bool is_covered_elsewhere(const sti_op *op)
            strstr(op->name, "_bytes") != NULL ||
            /* tests/kernel/conv_plan_test.c, tests/model/update_set_test.c */
            strstr(op->name, "2d_keep") != NULL || strstr(op->name, "_kept") != NULL ||
-           strstr(op->name, "_update") != NULL ||
+           /* tests/exec/for_use_test.c */
+           op == &sti_op_conv2d_norm || strstr(op->name, "_update") != NULL ||
            /* tests/pass/chain_test.c; made when gradients are */
            strcmp(op->name, "chain") == 0 ||
            /* tests/op/op_draw_points_test.c */
@@ -371,6 +372,7 @@ static const struct {
             {"chain", "made of others once gradients are (pass/chain)"},
             {"2d_keep", "made of others once gradients are (pass/once)"},
             {"_kept", "made of others once gradients are (pass/once)"},
+            {"2d_norm", "made of others once gradients are (pass/norm_behind)"},
             {"matmul_bytes", "linear: its gradient is itself"},
             {"conv2d_bytes", "linear: its gradient is conv2d_grad_x_bytes"},
             {"conv2d_grad_x_bytes", "linear: its gradient is conv2d_bytes"},

@@ -152,7 +152,7 @@ static void the_table_is_complete(void **state)
         assert_non_null(sti_passes[rows].help);
         assert_non_null(sti_passes[rows].run);
     }
-    assert_int_equal(rows, 8);
+    assert_int_equal(rows, 9);
 }
 
 static void a_failed_graph_stays_failed(void **state)

@@ -265,6 +265,26 @@ class Images(Stint):
         with stint.load(self.out, memory_bytes=1 << 20) as small:
             self.fails(stint.Status.BUDGET, small, self.x)
 
+    def test_what_is_kept_of_weights(self):
+        """Filters are made once where the budget has room for them; answers are the same."""
+        out = f"{self.folder.name}/wide"
+        stint.train({"model.name": "resnet8", "model.width": 128, "train.steps": 1, "train.epochs": 0,
+                     "train.batch": 4, "train.shards": 1, "run.threads": 1}, self.data, run_out=out)
+        with stint.load(out) as free:
+            plan, want = free.plan(batch=2), free(self.x[:2])
+            kept = plan["weights_bytes"] - 4 * free.parameters
+        self.assertGreater(kept, 2 << 20)
+        budget = plan["planned_peak_bytes"] + (16 << 20)
+        for _ in range(64):  # one model after another leaves some memory resident
+            with stint.load(out, memory_bytes=budget) as tight:
+                less = tight.plan(batch=2)
+                if less["weights_bytes"] < plan["weights_bytes"]:
+                    np.testing.assert_array_equal(tight(self.x[:2]), want)
+                    break
+            budget -= 512 << 10
+        self.assertLess(less["weights_bytes"], plan["weights_bytes"] - kept // 2)
+        self.assertLessEqual(less["planned_peak_bytes"], budget)
+
     def test_load_errors(self):
         self.fails(stint.Status.IO, stint.load, "/nowhere")
         path = f"{self.folder.name}/cut"

@@ -16,13 +16,13 @@ void sti_conv_forward_f32(const sti_team *team, const sti_conv_plan *p, const fl
     case STI_CONV_EMPTY:
         return;
     case STI_CONV_WINOGRAD:
-        sti_conv_winograd_forward(team, p, x, w, epilogue, y_out, scratch);
+        sti_conv_winograd_forward(team, p, x, w, epilogue, NULL, y_out, scratch);
         return;
     case STI_CONV_PRODUCT:
         sti_conv_product_forward(team, p, x, w, epilogue, y_out, scratch);
         return;
     case STI_CONV_ROWS:
-        sti_conv_rows_forward(team, p, x, w, epilogue, y_out, scratch);
+        sti_conv_rows_forward(team, p, x, w, epilogue, NULL, y_out, scratch);
         return;
     case STI_CONV_DEPTHWISE:
         sti_conv_depthwise_forward(team, p, x, w, epilogue, y_out);
@@ -36,6 +36,25 @@ void sti_conv_forward_f32(const sti_team *team, const sti_conv_plan *p, const fl
     case STI_CONV_BF16:
         assert(!"a plan of float32");
     }
+}
+
+bool sti_conv_has_pieces(const sti_conv_plan *p)
+{
+    return p->direction == STI_CONV_FORWARD &&
+           (p->algorithm == STI_CONV_WINOGRAD || p->algorithm == STI_CONV_ROWS);
+}
+
+void sti_conv_forward_and_f32(const sti_team *team, const sti_conv_plan *p,
+                              const float *x, const float *w,
+                              const sti_epilogue *epilogue,
+                              const sti_conv_behind *behind, float *y_out,
+                              void *scratch)
+{
+    sti_conv_plan_check(p, STI_CONV_FORWARD, team);
+    assert(sti_conv_has_pieces(p) && !epilogue->relu_mask);
+    (p->algorithm == STI_CONV_WINOGRAD
+         ? sti_conv_winograd_forward
+         : sti_conv_rows_forward)(team, p, x, w, epilogue, behind, y_out, scratch);
 }
 
 void sti_conv_backward_data_f32(const sti_team *team, const sti_conv_plan *p,

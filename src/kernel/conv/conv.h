@@ -43,6 +43,23 @@
 
 #include "kernel/conv/conv_plan.h"
 
+/* What is done to outputs once they are finished, while they are in a cache: rows
+ * [first, first + rows) of the flat y [n oh ow, co], each of them in one call, from any
+ * thread of the team. */
+typedef struct sti_conv_behind {
+    void (*run)(const void *user, int64_t first, int64_t rows);
+    const void *user;
+} sti_conv_behind;
+/* Whether the algorithm of a forward plan finishes its outputs piece by piece, so that
+ * such a thing gains. */
+bool sti_conv_has_pieces(const sti_conv_plan *plan);
+
+/* y = conv(x, w) of a plan that has pieces; no mask. */
+void sti_conv_forward_and_f32(const sti_team *team, const sti_conv_plan *plan,
+                              const float *x, const float *w,
+                              const sti_epilogue *epilogue,
+                              const sti_conv_behind *behind, float *y_out,
+                              void *scratch);
 /* y = conv(x, w). The epilogue's bias is [co]; its mask covers the flat y. */
 void sti_conv_forward_f32(const sti_team *team, const sti_conv_plan *plan,
                           const float *x, const float *w, const sti_epilogue *epilogue,

@@ -178,9 +178,10 @@ void sti_conv_per_pixel_data(const sti_team *team, const sti_conv_plan *plan,
 
 /* The rows algorithm. */
 void sti_conv_plan_rows(sti_conv_plan *plan);
+/* behind: or NULL. */
 void sti_conv_rows_forward(const sti_team *team, const sti_conv_plan *plan,
                            const float *x, const float *w, const sti_epilogue *epilogue,
-                           float *y_out, void *scratch);
+                           const sti_conv_behind *behind, float *y_out, void *scratch);
 /* conv_kept.h: packed weights of either direction, [plan->rows.panel_floats]. */
 void sti_conv_rows_keep(const sti_team *team, const sti_conv_plan *plan, const float *w,
                         float *kept_out);

@@ -183,6 +183,7 @@ typedef struct forward_job {
     char *lines;
     const sti_epilogue *epilogue;
     bool mask_here; /* blocks own whole bytes of the mask */
+    const sti_conv_behind *behind;
     sti_conv_row_product product;
 } forward_job;
 
@@ -303,6 +304,9 @@ static void forward_block(const void *job, const row_block *b)
     if (j->mask_here)
         w.kernels->mask(j->y + at, b->images * b->rows * w.c_line,
                         j->epilogue->relu_mask + at / 8);
+    if (j->behind)
+        j->behind->run(j->behind->user, (b->image * s->oh + b->row) * s->ow,
+                       b->images * b->rows * s->ow);
 }
 
 static void forward_piece(void *arg, int64_t piece, int worker)
@@ -314,7 +318,7 @@ static void forward_piece(void *arg, int64_t piece, int worker)
 
 void sti_conv_rows_forward(const sti_team *team, const sti_conv_plan *plan,
                            const float *x, const float *w, const sti_epilogue *epilogue,
-                           float *y_out, void *scratch)
+                           const sti_conv_behind *behind, float *y_out, void *scratch)
 {
     const sti_conv_shape *s = &plan->shape;
     const sti_conv_rows_plan *p = &plan->rows;
@@ -327,6 +331,7 @@ void sti_conv_rows_forward(const sti_team *team, const sti_conv_plan *plan,
                      .panels = sti_conv_part(scratch, p->panels_at),
                      .lines = sti_conv_part(scratch, p->workers_at),
                      .epilogue = epilogue,
+                     .behind = behind,
                      .product = forward_product(s, &p->source)};
     assert(j.product.panel_group * s->groups == p->panel_floats);
     j.mask_here = bit && j.product.c_line % 8 == 0;

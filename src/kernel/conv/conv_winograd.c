@@ -25,6 +25,7 @@ typedef struct job {
     const float *packed; /* filters that are read: those, or kept ones */
     char *workers;
     const sti_epilogue *epilogue;
+    const sti_conv_behind *behind;
 } job;
 
 /* How many panels of 16 columns go together from a column of `co` on. */
@@ -235,14 +236,19 @@ static void product(const job *j, const float *tiles, const float *filters,
     }
 }
 
-static void piece_mask(const job *j, int64_t row, int64_t end)
+/* What is done to the outputs of rows [row, end) of tiles, which are finished. */
+static void piece_end(const job *j, int64_t row, int64_t end)
 {
-    const int64_t all = j->plan->images * j->plan->tiles_y,
-                  line = j->plan->ow * j->plan->co;
-    const int64_t from = out_line(j, row) * line;
-    const int64_t to =
-        end < all ? out_line(j, end) * line : j->plan->images * j->plan->oh * line;
-    j->products->mask(j->out + from, to - from, j->epilogue->relu_mask + from / 8);
+    const int64_t all = j->plan->images * j->plan->tiles_y, co = j->plan->co;
+    const int64_t first = out_line(j, row) * j->plan->ow;
+    const int64_t pixels =
+        (end < all ? out_line(j, end) : j->plan->images * j->plan->oh) * j->plan->ow -
+        first;
+    if (j->epilogue && j->epilogue->relu_mask)
+        j->products->mask(j->out + first * co, pixels * co,
+                          j->epilogue->relu_mask + first * co / 8);
+    if (j->behind)
+        j->behind->run(j->behind->user, first, pixels);
 }
 
 static void run_piece(void *arg, int64_t piece, int worker)
@@ -261,8 +267,7 @@ static void run_piece(void *arg, int64_t piece, int worker)
                 out + e * j->plan->out_element);
     for (int64_t r = row; r < end; r++)
         output_row(j, r, out + (r - row) * j->plan->tiles_x * j->plan->co);
-    if (j->epilogue && j->epilogue->relu_mask)
-        piece_mask(j, row, end);
+    piece_end(j, row, end);
 }
 
 static job job_make(const sti_conv_plan *plan, const float *in, const float *weights,
@@ -305,11 +310,13 @@ static void pack(const sti_team *team, job *j, sti_conv_direction direction)
 
 void sti_conv_winograd_forward(const sti_team *team, const sti_conv_plan *plan,
                                const float *x, const float *w,
-                               const sti_epilogue *epilogue, float *y_out,
+                               const sti_epilogue *epilogue,
+                               const sti_conv_behind *behind, float *y_out,
                                void *scratch)
 {
     job j = job_make(plan, x, w, y_out, scratch);
     j.epilogue = epilogue;
+    j.behind = behind;
     if (plan->kept)
         j.packed = w;
     else

@@ -15,7 +15,8 @@
 void sti_conv_plan_winograd(sti_conv_plan *plan);
 void sti_conv_winograd_forward(const sti_team *team, const sti_conv_plan *plan,
                                const float *x, const float *w,
-                               const sti_epilogue *epilogue, float *y_out,
+                               const sti_epilogue *epilogue,
+                               const sti_conv_behind *behind, float *y_out,
                                void *scratch);
 void sti_conv_winograd_data(const sti_team *team, const sti_conv_plan *plan,
                             const float *dy, const float *w, float *dx_out,
