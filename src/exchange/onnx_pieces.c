@@ -10,8 +10,8 @@
 
 const char *sti_onnx_fresh_name(sti_onnx_writer *w, const char *what)
 {
-    const char *name =
-        sti_arena_printf(w->arena, "%s.%" PRId64, what, w->temporaries++);
+    const char *name = sti_arena_printf(
+        w->arena, "%s%s.%" PRId64, w->prefix ? w->prefix : "", what, w->temporaries++);
     w->no_memory = w->no_memory || !name;
     return name ? name : "";
 }
