@@ -180,9 +180,11 @@ static stint_status write_graph(imported_writer *q, bool normalise)
     for (int64_t i = 0; i < q->g->nodes && st == STINT_OK; i++)
         write_node(q, &q->g->node[i]);
     for (int64_t i = 0; i < q->g->outputs && st == STINT_OK; i++) {
-        const sti_exchange_port *p = &q->g->output[i];
-        st = check_type(q, p->name, p->type);
-        sti_onnx_add_port(&q->w, STI_ONNX_OUTPUT, p->name, p->type, p->rank, p->dim);
+        sti_exchange_port p = q->g->output[i];
+        st = check_type(q, p.name, p.type);
+        if (sti_exchange_is_padded(q->g, p.name))
+            p.dim[0] = 0; /* elsewhere there are as many as are chosen */
+        sti_onnx_add_port(&q->w, STI_ONNX_OUTPUT, p.name, p.type, p.rank, p.dim);
     }
     return st == STINT_OK && (q->w.no_memory || q->w.body.failed) ? STINT_E_MEMORY : st;
 }
