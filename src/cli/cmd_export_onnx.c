@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/fail.h"
+#include "base/shown.h"
 #include "base/units.h"
 #include "cli/cli.h"
 #include "exchange/onnx_write.h"
@@ -14,7 +15,28 @@ typedef struct export_args {
     sti_cli_common common;
 } export_args;
 
+enum { OPSET_ROW, BATCH_ROW };
+
 static const sti_option export_rows[] = {
+    [OPSET_ROW] = {.name = "opset",
+                   .type = STI_OPTION_INT,
+                   .default_text = "17",
+                   .min = STI_ONNX_WRITE_FIRST,
+                   .max = STI_ONNX_WRITE_LAST,
+                   .offset = offsetof(export_args, opset),
+                   .flag = true,
+                   .unit = "N",
+                   .help = "version of ONNX's operators; an imported network keeps its "
+                           "own"},
+    [BATCH_ROW] = {.name = "batch",
+                   .type = STI_OPTION_TEXT,
+                   STI_OPTION_NO_BOUND,
+                   .default_text = "dynamic",
+                   .offset = offsetof(export_args, batch),
+                   .flag = true,
+                   .unit = "N|dynamic",
+                   .help = "images or sequences of a run; dynamic: left open in the "
+                           "file; an imported network keeps its own"},
     {.name = "out",
      .letter = 'o',
      .type = STI_OPTION_PATH,
@@ -24,23 +46,6 @@ static const sti_option export_rows[] = {
      .flag = true,
      .unit = "PATH",
      .help = "ONNX file to write"},
-    {.name = "opset",
-     .type = STI_OPTION_INT,
-     .default_text = "17",
-     .min = STI_ONNX_WRITE_FIRST,
-     .max = STI_ONNX_WRITE_LAST,
-     .offset = offsetof(export_args, opset),
-     .flag = true,
-     .unit = "N",
-     .help = "version of ONNX's operators"},
-    {.name = "batch",
-     .type = STI_OPTION_TEXT,
-     STI_OPTION_NO_BOUND,
-     .default_text = "dynamic",
-     .offset = offsetof(export_args, batch),
-     .flag = true,
-     .unit = "N|dynamic",
-     .help = "images or sequences of a run; dynamic: left open in the file"},
     {.name = "normalise",
      .type = STI_OPTION_BOOL,
      .default_text = "false",
@@ -84,22 +89,30 @@ static stint_status answer(sti_cli_call *call, const char *network, int64_t para
     return sti_cli_answer(call, &text);
 }
 
-/* Its opset and batch are the file's: others are other files. */
-static stint_status check_own(const sti_imported *m, const export_args *args,
+static bool is_given(const sti_cli_call *call, int row)
+{
+    return call->set.origin[row] != STI_FROM_DEFAULT;
+}
+
+/* Its opset and batch are the file's: others are other files. What is not asked for is
+ * as it was, whatever the default of our own networks says. */
+static stint_status check_own(const sti_cli_call *call, const sti_imported *m,
                               int64_t batch)
 {
+    const export_args *args = call->args;
     const sti_exchange_graph *g = m->source;
-    if (args->opset != STI_ONNX_WRITE_FIRST && args->opset != g->opset)
+    if (is_given(call, OPSET_ROW) && args->opset != g->opset)
         return sti_fail(STINT_E_UNSUPPORTED,
                         "--opset %d: %s is an imported network, which keeps its own, "
-                        "%d",
-                        (int)args->opset, m->path, (int)g->opset);
-    if (batch > 0 &&
+                        "%d; leave --opset out",
+                        (int)args->opset, sti_shown(m->path), (int)g->opset);
+    if (is_given(call, BATCH_ROW) &&
         (g->inputs < 1 || g->input[0].rank < 1 || g->input[0].dim[0] != batch))
         return sti_fail(STINT_E_UNSUPPORTED,
-                        "--batch %d: %s is an imported network, which keeps the shapes "
-                        "that it was imported with; import it again with --shape",
-                        (int)batch, m->path);
+                        "--batch %s: %s is an imported network, which keeps the shapes "
+                        "that it was imported with; leave --batch out, or import it "
+                        "again with --shape",
+                        args->batch, sti_shown(m->path));
     return STINT_OK;
 }
 
@@ -111,7 +124,7 @@ static stint_status export_imported(sti_cli_call *call, const char *path,
     int64_t numbers = 0;
     stint_status st = sti_imported_read(path, &m);
     if (st == STINT_OK)
-        st = check_own(m, args, options->batch);
+        st = check_own(call, m, options->batch);
     if (st == STINT_OK)
         st = sti_onnx_write_imported(m, args->out, options);
     for (int64_t i = 0; st == STINT_OK && i < m->source->tensors; i++)

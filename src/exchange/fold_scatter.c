@@ -55,16 +55,28 @@ static stint_status begin(sti_fold *f, const char **how)
     return STINT_OK;
 }
 
+/* Do updates have the shape [rank] of what the indices name? */
+static bool updates_fit(const sti_fold *f, int rank, const int64_t *dim)
+{
+    const sti_exchange_tensor *updates = f->in[2];
+    bool fits = updates->rank == rank;
+    for (int i = 0; fits && i < rank; i++)
+        fits = updates->dim[i] == dim[i];
+    return fits;
+}
+
 stint_status sti_fold_scatter_elements(sti_fold *f)
 {
     const sti_exchange_tensor *x = f->in[0], *index = f->in[1];
     const int axis = sti_known_axis(sti_exchange_attr_int(f->node, "axis", 0), x->rank);
     const char *how;
-    bool fits = axis >= 0 && index->rank == x->rank && f->in[2]->count == index->count;
+    bool fits = axis >= 0 && index->rank == x->rank;
     for (int i = 0; fits && i < x->rank; i++)
         fits = i == axis || index->dim[i] <= x->dim[i];
     if (!fits)
         return sti_fold_refuse(f, "indices that do not go with the tensor");
+    if (!updates_fit(f, index->rank, index->dim))
+        return sti_fold_refuse(f, "updates of another shape than the indices");
     const stint_status st = begin(f, &how);
     for (int64_t k = 0; st == STINT_OK && k < index->count; k++) {
         int64_t rest = k, run = 1, at = 0, along = index->words[k];
@@ -85,14 +97,19 @@ stint_status sti_fold_scatter_nd(sti_fold *f)
 {
     const sti_exchange_tensor *x = f->in[0], *index = f->in[1];
     const int64_t depth = index->rank > 0 ? index->dim[index->rank - 1] : 0;
-    int64_t inner = 1;
+    int64_t inner = 1, wanted[2 * STI_EXCHANGE_RANK];
     const char *how;
     if (depth < 1 || depth > x->rank)
         return sti_fold_refuse(f, "indices of more axes than the tensor has");
-    for (int i = (int)depth; i < x->rank; i++)
+    for (int i = 0; i < index->rank - 1; i++)
+        wanted[i] = index->dim[i];
+    for (int i = (int)depth; i < x->rank; i++) {
+        wanted[index->rank - 1 + i - depth] = x->dim[i];
         inner *= x->dim[i];
-    if (f->in[2]->count != index->count / depth * inner)
-        return sti_fold_refuse(f, "updates that do not go with the indices");
+    }
+    if (!updates_fit(f, index->rank - 1 + x->rank - (int)depth, wanted))
+        return sti_fold_refuse(f, "updates whose shape is not that of the indices but "
+                                  "for their last axis, and of a row behind");
     const stint_status st = begin(f, &how);
     for (int64_t r = 0; st == STINT_OK && r < index->count / depth; r++) {
         int64_t at = 0;

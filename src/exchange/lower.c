@@ -175,11 +175,14 @@ static stint_status keep_node(sti_lowering *l, const sti_exchange_node *n)
 }
 
 static stint_status run_row(sti_lowering *l, const lower_row *row,
-                            const sti_exchange_node *n)
+                            const sti_exchange_node *n, bool padded)
 {
     stint_status st = row->lower(l, n);
     if (st == STINT_OK)
         st = sti_graph_status(l->graph);
+    for (int i = 0; st == STINT_OK && padded && i < n->n_out; i++)
+        if (n->out[i][0])
+            l->slot[sti_slot_of(l, n->out[i])].padded = true;
     if (st != STINT_OK && st != STINT_E_MEMORY && !strstr(stint_last_error(), "node '"))
         st = sti_lower_refuse(l, st, "%.300s", stint_last_error());
     return st == STINT_OK ? keep_node(l, n) : st;
@@ -229,7 +232,7 @@ static stint_status take_branch(sti_lowering *l, const sti_exchange_node *n)
 
 static stint_status lower_node(sti_lowering *l, const sti_exchange_node *n)
 {
-    bool done = false;
+    bool done = false, padded;
     stint_status st;
     const operands o = look_at_operands(l, n);
     if (o.lost)
@@ -247,6 +250,7 @@ static stint_status lower_node(sti_lowering *l, const sti_exchange_node *n)
         return lose_outputs(l, n);
     }
     if ((st = check_arity(l, n)) != STINT_OK ||
+        (st = sti_lower_check_padded(l, n, &padded)) != STINT_OK ||
         (st = fold_lane_shape(l, n, &done)) != STINT_OK ||
         (o.known && !done && (st = fold_known(l, n, &done)) != STINT_OK))
         return st;
@@ -255,7 +259,7 @@ static stint_status lower_node(sti_lowering *l, const sti_exchange_node *n)
         return STINT_OK;
     }
     if (row)
-        return run_row(l, row, n);
+        return run_row(l, row, n, padded);
     list_unsupported(l, n, "it depends on the data, and is read for shapes alone");
     return lose_outputs(l, n);
 }

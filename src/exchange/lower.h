@@ -69,4 +69,8 @@ stint_status sti_lower(const sti_exchange_graph *g, const sti_lower_options *opt
                        stint_graph *graph, sti_lowered *out);
 void sti_lowered_fini(sti_lowered *lowered);
 
+/* Are there rows of -1 among those of this value, as many as a NonMaxSuppression did
+ * not choose? The graph is one that can be lowered. */
+bool sti_exchange_is_padded(const sti_exchange_graph *g, const char *name);
+
 #endif

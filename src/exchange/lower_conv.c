@@ -5,6 +5,8 @@
  *   strides that differ      at their greatest common divisor, and of that a slice
  *   windows with holes       the weights spread out, zeros between them
  *   one axis of pixels       images of one row
+ *   three axes of pixels     images of two, whose channels are those of all planes that
+ *                            a window reaches along the first
  */
 #include <inttypes.h>
 #include <string.h>
@@ -13,8 +15,9 @@
 
 typedef struct conv_parts {
     sti_window w;
-    int rank; /* of x in ONNX: 3 or 4 */
+    int rank; /* of x in ONNX: 3 to 5 */
     int64_t groups;
+    int64_t depth; /* of the result, where there are three axes of pixels */
     stint_value x, weight, bias; /* channels last, two axes of pixels */
     bool turned;                 /* an image of one column is taken as one of a row */
 } conv_parts;
@@ -55,13 +58,15 @@ static stint_status read_operands(sti_lowering *l, const sti_exchange_node *n,
     if (st != STINT_OK)
         return st;
     c->rank = x.rank;
-    if (x.rank != 3 && x.rank != 4)
+    if (x.rank < 3 || x.rank > 5)
         return sti_lower_refuse(l, STINT_E_UNSUPPORTED,
-                                "of %d axes of pixels; one or two are wanted",
+                                "of %d axes of pixels; one to three are wanted",
                                 x.rank - 2);
     sti_order_last(x.rank, last);
     for (int i = 0; i < x.rank; i++) /* co, ci, pixels -> pixels, ci, co */
         filters[i] = (int8_t)(i < x.rank - 2 ? i + 2 : x.rank - 1 - i);
+    if (x.rank == 5) /* its planes are channels: rows, columns, planes, ci, co */
+        memcpy(filters, (int8_t[]){3, 4, 2, 1, 0}, 5);
     if ((st = sti_lower_ordered(l, n, 1, x.rank, filters, &w)) != STINT_OK)
         return st;
     sti_lane_dims(l, &x, dim);
@@ -83,6 +88,78 @@ static stint_status read_operands(sti_lowering *l, const sti_exchange_node *n,
                                 dim[1], wdim[1], c->groups);
     return sti_window_read(l, n, dim, x.rank, wdim + 2, false, &c->w);
 }
+
+/* ---- three axes of pixels ---- */
+
+/* The planes at tap k of each window along the first axis of pixels, [n depth, h, w,
+ * groups, c / groups]. */
+static stint_value planes_of_tap(sti_lowering *l, const conv_parts *c, int64_t k)
+{
+    const sti_window *w = &c->w;
+    const stint_shape s = stint_value_shape(l->graph, c->x);
+    const int64_t begin = k * w->step[0],
+                  end = begin + (w->out[0] - 1) * w->stride[0] + 1;
+    const stint_shape to = STINT_SHAPE(s.dim[0] * w->out[0], s.dim[2], s.dim[3],
+                                       c->groups, s.dim[4] / c->groups);
+    stint_value x = c->x;
+    if (end - begin != s.dim[1] || w->stride[0] != 1)
+        x = stint_slice(l->graph, x, 1, begin, end, w->stride[0]);
+    return stint_reshape(l->graph, x, &to);
+}
+
+/* The other two axes become the first. */
+static void window_of_planes(sti_window *w)
+{
+    int64_t *const lists[] = {w->size,  w->stride, w->step, w->before,
+                              w->after, w->in,     w->out};
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
+        lists[i][0] = lists[i][1];
+        lists[i][1] = lists[i][2];
+    }
+    w->axes = 2;
+}
+
+static stint_status make_planes(sti_lowering *l, conv_parts *c)
+{
+    enum { TAPS = 64 };
+    stint_value tap[TAPS];
+    const int64_t taps = c->w.size[0];
+    if (taps > TAPS)
+        return sti_lower_refuse(l, STINT_E_UNSUPPORTED,
+                                "a window of %" PRId64
+                                " planes along the first of three axes of pixels; up "
+                                "to %d are taken",
+                                taps, TAPS);
+    c->x = sti_lower_padded(l, c->x, 1, c->w.before[0], c->w.after[0], 0.0f);
+    for (int64_t k = 0; k < taps; k++)
+        tap[k] = planes_of_tap(l, c, k);
+    const stint_value all =
+        taps == 1 ? tap[0] : stint_concat(l->graph, tap, (int)taps, 4);
+    if (all < 0)
+        return sti_graph_status(l->graph);
+    const stint_shape s = stint_value_shape(l->graph, all),
+                      ws = stint_value_shape(l->graph, c->weight);
+    const stint_shape planes =
+        STINT_SHAPE(s.dim[0], s.dim[1], s.dim[2], s.dim[3] * s.dim[4]);
+    const stint_shape filters =
+        STINT_SHAPE(ws.dim[0], ws.dim[1], ws.dim[2] * ws.dim[3], ws.dim[4]);
+    c->x = stint_reshape(l->graph, all, &planes);
+    c->weight = stint_reshape(l->graph, c->weight, &filters);
+    c->depth = c->w.out[0];
+    window_of_planes(&c->w);
+    return sti_graph_status(l->graph);
+}
+
+/* The result of planes with its first axis of pixels again. */
+static stint_value with_depth(sti_lowering *l, const conv_parts *c, stint_value y)
+{
+    const stint_shape s = stint_value_shape(l->graph, y);
+    const stint_shape to =
+        STINT_SHAPE(s.dim[0] / c->depth, c->depth, s.dim[1], s.dim[2], s.dim[3]);
+    return stint_reshape(l->graph, y, &to);
+}
+
+/* ---- what differs along the axes ---- */
 
 static void spread_weights(sti_lowering *l, conv_parts *c)
 {
@@ -185,6 +262,8 @@ stint_status sti_lower_conv(sti_lowering *l, const sti_exchange_node *n)
         c.weight = with_row(l, c.weight, 0);
         window_of_row(&c.w);
     }
+    if (c.rank == 5 && (st = make_planes(l, &c)) != STINT_OK)
+        return st;
     if (c.rank == 4)
         turn_column(l, &c);
     spread_weights(l, &c);
@@ -203,6 +282,8 @@ stint_status sti_lower_conv(sti_lowering *l, const sti_exchange_node *n)
         const stint_shape row = STINT_SHAPE(s.dim[0], s.dim[2], s.dim[3]);
         y = stint_reshape(l->graph, y, &row);
     }
+    if (c.rank == 5)
+        y = with_depth(l, &c, y);
     sti_lane_value out = sti_lane_plain(l, y, STI_EXCHANGE_F32);
     sti_order_last(c.rank, out.order);
     return sti_lower_result(l, n, 0, &out, y);

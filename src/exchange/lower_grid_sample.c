@@ -97,7 +97,9 @@ static stint_status read_operands(sampler *s, const sti_exchange_node *n,
         return st;
     if (x.rank != 4 || grid->rank != 4)
         return sti_lower_refuse(s->l, STINT_E_UNSUPPORTED,
-                                "of other than two axes of pixels");
+                                "pictures of %d axes and points of %d; four each are "
+                                "taken: two axes of pixels",
+                                x.rank, grid->rank);
     sti_lane_dims(s->l, &x, dx);
     sti_lane_dims(s->l, grid, dg);
     if (dg[3] != 2 || dg[0] != dx[0])

@@ -30,6 +30,7 @@ typedef struct sti_slot {
     const sti_exchange_tensor *known;
     sti_lane_value lane;
     bool read;         /* KNOWN: the run reads it */
+    bool padded;       /* LANE: rows along axis 0 that are left over hold -1 */
     stint_value param; /* of a trained tensor, once it is in the graph; else -1 */
     int64_t readers;   /* nodes and outputs that name it */
 } sti_slot;
@@ -155,6 +156,12 @@ stint_status sti_lower_element_places(sti_lowering *l, const sti_exchange_node *
 stint_status sti_lower_row_places(sti_lowering *l, const sti_lane_value *x,
                                   sti_lane_value index, int64_t *inner_out,
                                   int64_t *depth_out, stint_value *at_out);
+
+/* STINT_E_UNSUPPORTED: the node would take rows that are left over for some of a
+ * NonMaxSuppression. *padded_out: its results have such rows, too (lower_suppress.c).
+ */
+stint_status sti_lower_check_padded(sti_lowering *l, const sti_exchange_node *n,
+                                    bool *padded_out);
 
 /* Two operands brought to one order and rank. */
 stint_status sti_lower_pair(sti_lowering *l, sti_lane_value *a, sti_lane_value *b);

@@ -322,8 +322,13 @@ stint_status sti_lower_choice(const sti_lowering *l, const sti_exchange_node *n,
             *out = words[i];
             return STINT_OK;
         }
-    return sti_lower_refuse(l, STINT_E_UNSUPPORTED, "%s '%.40s', which there is not",
-                            name, sti_shown(said));
+    char taken[192] = "";
+    for (int i = 0; words[i]; i++) {
+        const size_t used = strlen(taken);
+        snprintf(taken + used, sizeof taken - used, "%s%s", i ? ", " : "", words[i]);
+    }
+    return sti_lower_refuse(l, STINT_E_UNSUPPORTED, "%s '%.40s'; taken are: %s", name,
+                            sti_shown(said), taken);
 }
 
 stint_status sti_lower_axis_of(const sti_lowering *l, int64_t axis, int rank, int *out)

@@ -10,8 +10,8 @@
 
 const char *sti_onnx_fresh_name(sti_onnx_writer *w, const char *what)
 {
-    const char *name =
-        sti_arena_printf(w->arena, "%s.%" PRId64, what, w->temporaries++);
+    const char *name = sti_arena_printf(
+        w->arena, "%s%s.%" PRId64, w->prefix ? w->prefix : "", what, w->temporaries++);
     w->no_memory = w->no_memory || !name;
     return name ? name : "";
 }
@@ -139,6 +139,8 @@ void sti_onnx_add_port(sti_onnx_writer *w, uint32_t field, const char *name, int
         sti_text d = {0};
         if (i == 0 && w->options->batch == 0)
             sti_proto_add_text(&d, 2, "n");
+        else if (dim[i] == 0)
+            sti_proto_add_text(&d, 2, "chosen");
         else
             sti_proto_add_int(&d, 1, dim[i]);
         sti_proto_add_message(&shape, 1, &d);

@@ -22,6 +22,7 @@ typedef struct sti_onnx_writer {
     sti_text body;       /* of the GraphProto */
     const char **name;   /* of a value in the file, [values] */
     bool *first;         /* its channels are in front */
+    const char *prefix;  /* of names that are made up; NULL: none */
     int64_t temporaries; /* names that were made up */
     const char *failed;  /* an operator that there is no form for */
     bool no_memory;
@@ -37,7 +38,8 @@ typedef struct sti_onnx_attr {
     enum { IS_INT, IS_INTS, IS_FLOAT } kind;
 } sti_onnx_attr;
 
-/* A name that nothing has yet. */
+/* A name that nothing has yet: where names of another file stand beside it, by the
+ * writer's prefix. */
 const char *sti_onnx_fresh_name(sti_onnx_writer *w, const char *what);
 /* An initialiser of ONNX's element type; and of float32 or whole numbers, under a name
  * of its own. */
@@ -62,6 +64,8 @@ const char *sti_onnx_add_transposed(sti_onnx_writer *w, const char *x, int rank,
 /* The first length is left open: it has the batch in it. */
 const char *sti_onnx_add_reshaped(sti_onnx_writer *w, const char *x, int rank,
                                   const int64_t *dim);
+/* An input or output. A length of 0 is left open, as the first is where the batch is.
+ */
 void sti_onnx_add_port(sti_onnx_writer *w, uint32_t field, const char *name, int type,
                        int rank, const int64_t *dim);
 

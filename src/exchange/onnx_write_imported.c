@@ -89,6 +89,41 @@ static void write_node(imported_writer *q, const sti_exchange_node *n)
     sti_proto_add_message(&q->w.body, STI_ONNX_NODE, &m);
 }
 
+/* ---- names ---- */
+
+static bool begins(const char *name, const char *prefix)
+{
+    return strncmp(name, prefix, strlen(prefix)) == 0;
+}
+
+/* Does a name of the network, of a value or node, begin so? */
+static bool is_taken(const sti_exchange_graph *g, const char *prefix)
+{
+    bool taken = false;
+    for (int64_t i = 0; i < g->inputs; i++)
+        taken = taken || begins(g->input[i].name, prefix);
+    for (int64_t i = 0; i < g->tensors; i++)
+        taken = taken || begins(g->tensor[i].name, prefix);
+    for (int64_t i = 0; i < g->nodes; i++) {
+        taken = taken || begins(g->node[i].name, prefix);
+        for (int k = 0; k < g->node[i].n_out; k++)
+            taken = taken || begins(g->node[i].out[k], prefix);
+    }
+    return taken;
+}
+
+/* A beginning of names that no name of the network has: another file of Stint has been
+ * given such names before. */
+static stint_status choose_prefix(imported_writer *q)
+{
+    int64_t i = 0;
+    do
+        q->w.prefix = i++ ? sti_arena_printf(q->w.arena, "normalise%" PRId64 ".", i)
+                          : "normalise.";
+    while (q->w.prefix && is_taken(q->g, q->w.prefix));
+    return q->w.prefix ? STINT_OK : STINT_E_MEMORY;
+}
+
 /* ---- the graph ---- */
 
 /* Pixels from 0 to 1 in front; an input with channels last is turned and back. */
@@ -139,13 +174,17 @@ static stint_status write_graph(imported_writer *q, bool normalise)
             st = write_tensor(q, &q->g->tensor[i]);
     }
     if (st == STINT_OK && normalise)
+        st = choose_prefix(q);
+    if (st == STINT_OK && normalise)
         st = add_normalisation(q);
     for (int64_t i = 0; i < q->g->nodes && st == STINT_OK; i++)
         write_node(q, &q->g->node[i]);
     for (int64_t i = 0; i < q->g->outputs && st == STINT_OK; i++) {
-        const sti_exchange_port *p = &q->g->output[i];
-        st = check_type(q, p->name, p->type);
-        sti_onnx_add_port(&q->w, STI_ONNX_OUTPUT, p->name, p->type, p->rank, p->dim);
+        sti_exchange_port p = q->g->output[i];
+        st = check_type(q, p.name, p.type);
+        if (sti_exchange_is_padded(q->g, p.name))
+            p.dim[0] = 0; /* elsewhere there are as many as are chosen */
+        sti_onnx_add_port(&q->w, STI_ONNX_OUTPUT, p.name, p.type, p.rank, p.dim);
     }
     return st == STINT_OK && (q->w.no_memory || q->w.body.failed) ? STINT_E_MEMORY : st;
 }

@@ -32,6 +32,11 @@ typedef struct sti_jet_rule {
     sti_jet *out;      /* of output 0, to be filled */
 } sti_jet_rule;
 
+/* Rows of a value that is a series, the length of its first axis; 0: it is left out.
+ * And the value with them. */
+int sti_jet_rows_of(stint_graph *g, stint_value value);
+sti_jet sti_jet_of(stint_graph *g, stint_value value);
+
 /* Appends f(factor (x + bias)); bias STI_NO_INPUT or a value [last axis of x]. */
 sti_jet sti_jet_add_unary(stint_graph *g, const sti_jet_space *space, sti_jet_kind kind,
                           float factor, sti_jet x, stint_value bias);

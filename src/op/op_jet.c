@@ -70,16 +70,6 @@ static stint_value product_gradient(stint_graph *g, const sti_jet_space *space,
     return sti_op_add2(g, &sti_op_jet_mul_grad, &attr, dz, b);
 }
 
-static int rows_of(stint_graph *g, stint_value value)
-{
-    return value < 0 ? 0 : (int)stint_value_shape(g, value).dim[0];
-}
-
-static sti_jet series_of(stint_graph *g, stint_value value)
-{
-    return (sti_jet){value, rows_of(g, value)};
-}
-
 static stint_status grad_mul(stint_graph *g, const sti_node *node,
                              const stint_value *dy, const bool *need, stint_value *dx)
 {
@@ -88,7 +78,7 @@ static stint_status grad_mul(stint_graph *g, const sti_node *node,
     for (int i = 0; i < 2; i++)
         if (need[i])
             dx[i] = product_gradient(g, &space, dy[0], node->in[1 - i],
-                                     rows_of(g, node->in[i]));
+                                     sti_jet_rows_of(g, node->in[i]));
     return sti_graph_status(g);
 }
 
@@ -96,7 +86,7 @@ static stint_status grad_mul(stint_graph *g, const sti_node *node,
 
 static stint_value first_rows(stint_graph *g, stint_value x, int rows)
 {
-    return rows_of(g, x) == rows ? x : stint_slice(g, x, 0, 0, rows, 1);
+    return sti_jet_rows_of(g, x) == rows ? x : stint_slice(g, x, 0, 0, rows, 1);
 }
 
 /* From <d, gradient(dz, b)> = <dz, d b>, a product of series again, and of the same by
@@ -108,13 +98,13 @@ static stint_status grad_mul_grad(stint_graph *g, const sti_node *node,
     const sti_jet_attr *attr = node->attr;
     const sti_jet_space space = {attr->variables, attr->order, &sti_jet_series};
     if (need[0]) {
-        const sti_jet product =
-            sti_jet_add_mul(g, &space, series_of(g, dy[0]), series_of(g, node->in[1]));
-        dx[0] = first_rows(g, product.value, rows_of(g, node->in[0]));
+        const sti_jet product = sti_jet_add_mul(g, &space, sti_jet_of(g, dy[0]),
+                                                sti_jet_of(g, node->in[1]));
+        dx[0] = first_rows(g, product.value, sti_jet_rows_of(g, node->in[0]));
     }
     if (need[1])
-        dx[1] =
-            product_gradient(g, &space, node->in[0], dy[0], rows_of(g, node->in[1]));
+        dx[1] = product_gradient(g, &space, node->in[0], dy[0],
+                                 sti_jet_rows_of(g, node->in[1]));
     return sti_graph_status(g);
 }
 
@@ -137,7 +127,7 @@ static stint_status grad_sum(stint_graph *g, const sti_node *node,
     for (int i = 0; i < node->n_in; i++) {
         if (!need[i])
             continue;
-        dx[i] = first_rows(g, dy[0], rows_of(g, node->in[i]));
+        dx[i] = first_rows(g, dy[0], sti_jet_rows_of(g, node->in[i]));
         if (i == 1 && attr->sign < 0)
             dx[i] = sti_op_negate(g, dx[i]);
     }
@@ -175,14 +165,14 @@ typedef struct function {
 static sti_jet other_of(const function *f, sti_jet_kind kind)
 {
     return sti_jet_add_unary(f->g, &f->space, kind, f->attr->factor,
-                             series_of(f->g, f->node->in[0]),
+                             sti_jet_of(f->g, f->node->in[0]),
                              f->attr->has_bias ? f->node->in[1] : STI_NO_INPUT);
 }
 
 /* The argument itself, factor (x + bias). */
 static sti_jet argument_of(const function *f)
 {
-    sti_jet u = series_of(f->g, f->node->in[0]);
+    sti_jet u = sti_jet_of(f->g, f->node->in[0]);
     if (f->attr->has_bias)
         u = sti_jet_add_bias(f->g, &f->space, u, f->node->in[1]);
     if (f->attr->factor != 1.0f)
@@ -237,7 +227,7 @@ static sti_jet relu_slope(const function *f, sti_jet y)
 /* f'(u) as a series. */
 static sti_jet slope_of(const function *f)
 {
-    const sti_jet y = series_of(f->g, f->node->out[0]);
+    const sti_jet y = sti_jet_of(f->g, f->node->out[0]);
     sti_jet s;
     switch ((sti_jet_kind)f->attr->kind) {
     case STI_JET_SIN:
@@ -279,8 +269,8 @@ static stint_status grad_unary(stint_graph *g, const sti_node *node,
     const sti_jet_unary_attr *attr = node->attr;
     const function f = {g, {attr->variables, attr->order, &sti_jet_series}, node, attr};
     const sti_jet slope = slope_of(&f);
-    stint_value du =
-        product_gradient(g, &f.space, dy[0], slope.value, rows_of(g, node->in[0]));
+    stint_value du = product_gradient(g, &f.space, dy[0], slope.value,
+                                      sti_jet_rows_of(g, node->in[0]));
     if (attr->factor != 1.0f)
         du = stint_scale(g, du, attr->factor);
     if (need[0])

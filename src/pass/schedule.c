@@ -68,25 +68,44 @@ static size_t peak_of(sti_scheduler *s, const int32_t *order)
     return s->height;
 }
 
-/* Lists of the nodes that wait for each value. */
+static void set_gain(sti_scheduler *s, int32_t n)
+{
+    size_t made, freed;
+    sti_schedule_effect(s, sti_graph_node(s->graph, n), &made, &freed);
+    s->gain[n] = freed > made ? freed - made : 0;
+}
+
+static void set_ready(sti_scheduler *s, int32_t n)
+{
+    s->ready[s->ready_count++] = n;
+    set_gain(s, n);
+}
+
+/* Lists of the nodes that wait for each value, and of those that read each content. */
 static void link_users(sti_scheduler *s)
 {
     for (int32_t v = 0; v < s->values; v++)
-        s->first_user[v] = -1;
+        s->first_user[v] = s->first_reader[v] = -1;
     for (int32_t n = 0; n < s->nodes; n++) {
         const sti_node *node = sti_graph_node(s->graph, n);
         for (int32_t i = 0; i < node->n_in; i++) {
             stint_value in = node->in[i];
             int32_t read = s->user_base[n] + i;
             s->read_node[read] = n;
-            if (in < 0 || !sti_graph_value(s->graph, in)->producer)
+            if (in < 0)
+                continue;
+            if (!sti_schedule_is_view(node)) {
+                s->next_reader[read] = s->first_reader[s->content[in]];
+                s->first_reader[s->content[in]] = read;
+            }
+            if (!sti_graph_value(s->graph, in)->producer)
                 continue;
             s->waiting[n]++;
             s->next_user[read] = s->first_user[in];
             s->first_user[in] = read;
         }
         if (s->waiting[n] == 0)
-            s->ready[s->ready_count++] = n;
+            set_ready(s, n);
     }
 }
 
@@ -96,16 +115,26 @@ static int32_t best_saver(const sti_scheduler *s)
     int32_t best = -1;
     size_t most = 0;
     for (int32_t i = 0; i < s->ready_count; i++) {
-        int32_t n = s->ready[i];
-        size_t made, freed;
-        sti_schedule_effect(s, sti_graph_node(s->graph, n), &made, &freed);
-        size_t gain = freed > made ? freed - made : 0;
-        if (gain > most || (gain == most && gain > 0 && n < best)) {
-            most = gain;
+        const int32_t n = s->ready[i];
+        if (s->gain[n] > most || (s->gain[n] == most && most > 0 && n < best)) {
+            most = s->gain[n];
             best = n;
         }
     }
     return best;
+}
+
+/* Who alone is left to read what the node has read may free more now. */
+static void renew_gains(sti_scheduler *s, const sti_node *node)
+{
+    for (int32_t i = 0; i < node->n_in && !sti_schedule_is_view(node); i++) {
+        const stint_value content = node->in[i] < 0 ? -1 : s->content[node->in[i]];
+        if (content < 0 || s->readers[content] != 1)
+            continue;
+        for (int32_t r = s->first_reader[content]; r >= 0; r = s->next_reader[r])
+            if (!s->done[s->read_node[r]])
+                set_gain(s, s->read_node[r]);
+    }
 }
 
 static void run_node(sti_scheduler *s, int32_t n)
@@ -116,10 +145,11 @@ static void run_node(sti_scheduler *s, int32_t n)
     for (int32_t i = 0; i < s->ready_count; i++)
         if (s->ready[i] == n)
             s->ready[i] = s->ready[--s->ready_count];
+    renew_gains(s, node);
     for (int32_t i = 0; i < node->n_out; i++)
         for (int32_t r = s->first_user[node->out[i]]; r >= 0; r = s->next_user[r])
             if (--s->waiting[s->read_node[r]] == 0)
-                s->ready[s->ready_count++] = s->read_node[r];
+                set_ready(s, s->read_node[r]);
 }
 
 /* look_ahead: where no node frees, up to so many together may. */
@@ -164,10 +194,14 @@ static stint_status scheduler_init(sti_scheduler *s)
     s->read_node = sti_alloc_array(reads, sizeof *s->read_node, "pass.schedule");
     s->done = sti_alloc_array(s->nodes, sizeof *s->done, "pass.schedule");
     s->ready = sti_alloc_array(s->nodes, sizeof *s->ready, "pass.schedule");
+    s->first_reader =
+        sti_alloc_array(s->values, sizeof *s->first_reader, "pass.schedule");
+    s->next_reader = sti_alloc_array(reads, sizeof *s->next_reader, "pass.schedule");
+    s->gain = sti_alloc_array(s->nodes, sizeof *s->gain, "pass.schedule");
     s->order = sti_alloc_array(s->nodes, sizeof *s->order, "pass.schedule");
     if (!s->content || !s->bytes || !s->readers || !s->first_user || !s->waiting ||
         !s->user_base || !s->next_user || !s->read_node || !s->done || !s->ready ||
-        !s->order)
+        !s->first_reader || !s->next_reader || !s->gain || !s->order)
         return STINT_E_MEMORY;
     for (int32_t n = 0, base = 0; n < s->nodes; n++) {
         s->user_base[n] = base;
@@ -191,6 +225,9 @@ static void scheduler_fini(sti_scheduler *s)
     sti_free(s->read_node);
     sti_free(s->done);
     sti_free(s->ready);
+    sti_free(s->first_reader);
+    sti_free(s->next_reader);
+    sti_free(s->gain);
     sti_free(s->order);
 }
 

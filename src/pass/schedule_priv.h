@@ -19,7 +19,11 @@ typedef struct sti_scheduler {
     uint8_t *done;        /* [nodes] */
     int32_t *ready;       /* [nodes]: early candidates, in no particular order */
     int32_t ready_count;
-    int32_t *order;      /* [nodes] */
+    int32_t
+        *first_reader;    /* [values]: the same list of the nodes that read a content */
+    int32_t *next_reader; /* [reads] */
+    size_t *gain;   /* [nodes]: bytes that a ready one frees beyond those it makes */
+    int32_t *order; /* [nodes] */
     size_t live, height; /* bytes alive now, and the most so far */
 } sti_scheduler;
 

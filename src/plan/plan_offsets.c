@@ -18,10 +18,15 @@ typedef struct entry {
     bool at_peak;
 } entry;
 
-typedef struct spot {
-    size_t begin, end;
-    int32_t first, last;
-} spot;
+/* What is placed, sorted by begin; in columns, so that lives are compared several at a
+ * time. */
+typedef struct spots {
+    size_t *begin, *end;
+    int32_t *first, *last;
+    uint8_t
+        *meets; /* [count + 8]: does its life overlap with that of the entry at hand?
+                 */
+} spots;
 
 /* Ties end with the row, so that qsort's order is fixed. */
 static int by_row(const entry *a, const entry *b)
@@ -72,38 +77,59 @@ static int by_peak(const void *pa, const void *pb)
 typedef int order_fn(const void *, const void *);
 static order_fn *const orders[] = {by_bytes, by_length, by_area, by_peak, by_first};
 
-/* Lowest offset that is free while e lives; `spots` is sorted by begin. */
-static size_t lowest_gap(const spot *spots, int64_t count, const entry *e)
+static void find_meetings(const spots *s, int64_t count, const entry *e)
+{
+    const int32_t first = e->first, last = e->last;
+    const int32_t *restrict begins = s->first, *restrict ends = s->last;
+    uint8_t *restrict meets = s->meets;
+    for (int64_t i = 0; i < count; i++)
+        meets[i] = (uint8_t)((begins[i] <= last) & (ends[i] >= first));
+    memset(meets + count, 0, 8);
+}
+
+/* Lowest offset that is free while e lives. */
+static size_t lowest_gap(const spots *s, int64_t count, const entry *e)
 {
     size_t at = 0;
-    for (int64_t i = 0; i < count; i++) {
-        if (spots[i].last < e->first || spots[i].first > e->last)
-            continue;
-        if (spots[i].begin >= at && spots[i].begin - at >= e->bytes)
-            break;
-        if (spots[i].end > at)
-            at = spots[i].end;
+    find_meetings(s, count, e);
+    for (int64_t k = 0; k < count; k += 8) {
+        uint64_t any;
+        memcpy(&any, s->meets + k, sizeof any);
+        for (int64_t i = k; any && i < k + 8; i++) {
+            if (!s->meets[i])
+                continue;
+            if (s->begin[i] >= at && s->begin[i] - at >= e->bytes)
+                return at;
+            at = s->end[i] > at ? s->end[i] : at;
+        }
     }
     return at;
 }
 
-static void insert_spot(spot *spots, int64_t count, const entry *e, size_t at)
+static void insert_spot(const spots *s, int64_t count, const entry *e, size_t at)
 {
     int64_t i = count;
-    while (i > 0 && spots[i - 1].begin > at)
+    while (i > 0 && s->begin[i - 1] > at)
         i--;
-    memmove(&spots[i + 1], &spots[i], (size_t)(count - i) * sizeof *spots);
-    spots[i] = (spot){at, at + e->bytes, e->first, e->last};
+    const size_t n = (size_t)(count - i);
+    memmove(&s->begin[i + 1], &s->begin[i], n * sizeof *s->begin);
+    memmove(&s->end[i + 1], &s->end[i], n * sizeof *s->end);
+    memmove(&s->first[i + 1], &s->first[i], n * sizeof *s->first);
+    memmove(&s->last[i + 1], &s->last[i], n * sizeof *s->last);
+    s->begin[i] = at;
+    s->end[i] = at + e->bytes;
+    s->first[i] = e->first;
+    s->last[i] = e->last;
 }
 
 /* Place all entries in their order; offsets go to offset[row]. */
-static size_t place_all(const entry *entries, int64_t count, spot *spots,
+static size_t place_all(const entry *entries, int64_t count, const spots *placed,
                         size_t *offset)
 {
     size_t total = 0;
     for (int64_t i = 0; i < count; i++) {
-        size_t at = lowest_gap(spots, i, &entries[i]);
-        insert_spot(spots, i, &entries[i], at);
+        size_t at = lowest_gap(placed, i, &entries[i]);
+        insert_spot(placed, i, &entries[i], at);
         offset[entries[i].row] = at;
         if (at + entries[i].bytes > total)
             total = at + entries[i].bytes;
@@ -111,21 +137,35 @@ static size_t place_all(const entry *entries, int64_t count, spot *spots,
     return total;
 }
 
-/* The most bytes alive at once: no placement can do with less. Marks who is alive
- * there. Sweeps over the starts, since a maximum begins where something begins. */
-static size_t mark_peak(entry *entries, int64_t count)
+static int by_last(const void *pa, const void *pb)
 {
-    size_t most = 0;
-    int32_t when = 0;
-    for (int64_t i = 0; i < count; i++) {
-        size_t live = 0;
-        for (int64_t k = 0; k < count; k++)
-            if (entries[k].first <= entries[i].first &&
-                entries[k].last >= entries[i].first)
-                live += entries[k].bytes;
-        if (live > most) {
+    const entry *a = pa, *b = pb;
+    return a->last != b->last ? (a->last > b->last ? 1 : -1) : by_row(a, b);
+}
+
+/* The most bytes alive at once: no placement can do with less. Marks who is alive
+ * there. Sweeps over the starts, since a maximum begins where something begins; of
+ * equal ones that of the first row. `ends` is room for as many entries. */
+static size_t mark_peak(entry *entries, int64_t count, entry *ends)
+{
+    size_t most = 0, live = 0;
+    int32_t when = 0, first_row = 0;
+    memcpy(ends, entries, (size_t)count * sizeof *ends);
+    qsort(entries, (size_t)count, sizeof *entries, by_first);
+    qsort(ends, (size_t)count, sizeof *ends, by_last);
+    for (int64_t i = 0, gone = 0; i < count;) {
+        const int32_t now = entries[i].first;
+        int32_t row = INT32_MAX; /* the first of those that begin now */
+        for (; ends[gone].last < now; gone++)
+            live -= ends[gone].bytes;
+        for (; i < count && entries[i].first == now; i++) {
+            live += entries[i].bytes;
+            row = entries[i].row < row ? entries[i].row : row;
+        }
+        if (live > most || (live == most && row < first_row)) {
             most = live;
-            when = entries[i].first;
+            when = now;
+            first_row = row;
         }
     }
     for (int64_t i = 0; i < count; i++)
@@ -158,24 +198,37 @@ static stint_status make_entries(const sti_interval *intervals, int64_t count,
     return STINT_OK;
 }
 
+/* One block for all columns, the widest first. */
+static bool spots_create(int64_t count, spots *s)
+{
+    const size_t each = 2 * sizeof(size_t) + 2 * sizeof(int32_t) + 1;
+    uint8_t *block = sti_alloc_array(count + 8, (int64_t)each, "plan.offsets");
+    s->begin = (size_t *)(void *)block;
+    s->end = s->begin + count;
+    s->first = (int32_t *)(void *)(s->end + count);
+    s->last = s->first + count;
+    s->meets = (uint8_t *)(void *)(s->last + count);
+    return block != NULL;
+}
+
 stint_status sti_plan_offsets(sti_interval *intervals, int64_t count, size_t *total_out)
 {
-    entry *entries = sti_alloc_array(count, sizeof *entries, "plan.offsets");
-    spot *spots = sti_alloc_array(count, sizeof *spots, "plan.offsets");
+    entry *entries = sti_alloc_array(2 * count, sizeof *entries, "plan.offsets");
     size_t *offset = sti_alloc_array(count, sizeof *offset, "plan.offsets");
+    spots placed = {NULL};
     size_t best = SIZE_MAX;
     int64_t used = 0;
     stint_status status = STINT_E_MEMORY;
 
-    if (!entries || !spots || !offset)
+    if (!spots_create(count, &placed) || !entries || !offset)
         goto done;
     status = make_entries(intervals, count, entries, &used);
     if (status)
         goto done;
-    size_t bound = mark_peak(entries, used);
+    size_t bound = mark_peak(entries, used, entries + used);
     for (size_t o = 0; o < sizeof orders / sizeof *orders && best > bound; o++) {
         qsort(entries, (size_t)used, sizeof *entries, orders[o]);
-        size_t total = place_all(entries, used, spots, offset);
+        size_t total = place_all(entries, used, &placed, offset);
         if (total >= best)
             continue;
         best = total;
@@ -185,7 +238,7 @@ stint_status sti_plan_offsets(sti_interval *intervals, int64_t count, size_t *to
     *total_out = best;
 done:
     sti_free(entries);
-    sti_free(spots);
+    sti_free(placed.begin);
     sti_free(offset);
     return status;
 }

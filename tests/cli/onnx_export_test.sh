@@ -106,12 +106,34 @@ for name in mlp lenet5; do
     json "abs(j['loss'] - json.load(open('q.json'))['loss']) < 1e-5"
 done
 
+# ---- what is imported goes out as it is: its own opset and batch are those that are named
+run 0 export onnx gpt.st --out again.onnx --json
+json "j['opset'] == 21"
+run 0 export onnx gpt.st --out again.onnx --opset 21 --batch 1
+run 0 export onnx mlp.st --out again.onnx --opset 17
+
+# Its normalisation takes no name that it has, though the names be those of such nodes.
+run 0 import onnx lenet5.onnx --out form.st --shape images=20x1x32x32 --mean 0.4 --std 0.3 -q
+run 0 eval form.st --data g --json
+cp out want.json
+for from in form once; do
+    run 0 export onnx $from.st --out n.onnx --normalise
+    run 0 import onnx n.onnx --out once.st -q
+    run 0 eval once.st --data g --json
+    json "abs(j['loss'] - json.load(open('want.json'))['loss']) < 1e-5"
+done
+
 # ---- refusals
 run 2 export onnx r_mlp --out r_mlp/model.safetensors
 run 2 export onnx r_mlp --out no.onnx --batch many
 run 2 export onnx r_mlp --out no.onnx --opset 16
 run 8 export onnx mlp.st --out no.onnx --batch 8
+says err "leave --batch out"
+run 8 export onnx mlp.st --out no.onnx --batch dynamic
+says err "leave --batch out"
 run 8 export onnx mlp.st --out no.onnx --opset 21
+run 8 export onnx gpt.st --out no.onnx --opset 17
+says err "keeps its own, 21; leave --opset out"
 run 8 export onnx r_gpt --out no.onnx --normalise
 run 5 export onnx nowhere --out no.onnx
 [ ! -e no.onnx ] || fail "a refused export wrote a file"

@@ -3,6 +3,7 @@
 #define TESTS_OP_OP_CASES_EXCHANGE_H
 
 #include "op/op_scatter.h"
+#include "op/op_suppress.h"
 
 UNARY_CASE(abs, fabs(x))
 UNARY_CASE(floor, floor(x))
@@ -154,6 +155,58 @@ static void reference_top(const op_case *c, const op_tensor *in, op_tensor *out)
     }
 }
 
+/* ---- boxes without those that overlap: i[0] of each class, f[0] in common, above f[1]
+ */
+
+static stint_value build_suppress(stint_graph *g, const stint_value *x,
+                                  const op_case *c)
+{
+    const sti_suppress_attr attr = {
+        .most = c->i[0], .overlap = (float)c->f[0], .score = (float)c->f[1]};
+    return stint_to_f32(g, sti_op_suppress_boxes(g, x[0], x[1], &attr));
+}
+
+static double boxes_in_common(const double *a, const double *b)
+{
+    double common = 1, area_a = 1, area_b = 1;
+    for (int i = 0; i < 2; i++) {
+        area_a *= fabs(a[i] - a[i + 2]);
+        area_b *= fabs(b[i] - b[i + 2]);
+        common *= fmax(0, fmin(fmax(a[i], a[i + 2]), fmax(b[i], b[i + 2])) -
+                              fmax(fmin(a[i], a[i + 2]), fmin(b[i], b[i + 2])));
+    }
+    return common / (area_a + area_b - common);
+}
+
+static void reference_suppress(const op_case *c, const op_tensor *in, op_tensor *out)
+{
+    const int64_t count = in[0].shape.dim[1], classes = in[1].shape.dim[1];
+    double *row = out->data;
+    for (int64_t o = 0; o < out->count; o++)
+        out->data[o] = -1;
+    for (int64_t pair = 0; pair < in[1].count / count; pair++) {
+        const double *score = in[1].data + pair * count,
+                     *box = in[0].data + pair / classes * count * 4;
+        const double *first = row;
+        for (int64_t k = 0; k < c->i[0]; k++) {
+            int64_t best = -1;
+            for (int64_t i = 0; i < count; i++) {
+                bool free = score[i] > c->f[1] && (best < 0 || score[i] > score[best]);
+                for (const double *r = first; free && r < row; r += 3)
+                    free = (int64_t)r[2] != i &&
+                           boxes_in_common(box + 4 * i, box + 4 * (int64_t)r[2]) <=
+                               c->f[0];
+                best = free ? i : best;
+            }
+            if (best < 0)
+                break;
+            *row++ = (double)(pair / classes);
+            *row++ = (double)(pair % classes);
+            *row++ = (double)best;
+        }
+    }
+}
+
 /* ---- the list */
 
 #define PAIR(fn, label, sa, sb, draws, grads, text)                                    \
@@ -230,6 +283,14 @@ static const op_case op_cases_exchange[] = {
     SCATTER("min", STI_SCATTER_MIN, 0, "L",
             "x0.index_reduce(0, x1.long(), x2, 'amin')"),
 #undef SCATTER
+    {.name = "suppress",
+     .n_in = 2,
+     .shape = {"N,40,4", "N,C,40"},
+     .draw = {OP_NORMAL, OP_DISTINCT},
+     .build = build_suppress,
+     .reference = reference_suppress,
+     .i = {9},
+     .f = {0.3, -0.1}},
     {.name = "to_i32 and back",
      .n_in = 1,
      .shape = {"N,L"},
