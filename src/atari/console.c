@@ -19,12 +19,16 @@ int sti_cart_first_line(const sti_cart *cart)
 static void bus_begin(sti_bus *bus, sti_console *console, const sti_cart *cart,
                       uint8_t *cart_ram, sti_screen *screen)
 {
+    enum { LINES_MOST = 290, LINES_MOST_PAL = 342 };
+    const int lines = cart->pal ? LINES_MOST_PAL : LINES_MOST;
     *bus = (sti_bus){.console = console,
                      .cart = cart,
                      .cart_ram = cart_ram,
                      .direct = cart->mapper->direct,
                      .direct_bytes = cart->mapper->direct_bytes,
                      .screen = screen,
+                     .listens_low = cart->mapper->low_read || cart->mapper->low_write,
+                     .clocks_most = (lines + 1) * STI_LINE_CLOCKS,
                      .due = INT32_MIN};
     sti_mapper_view(bus);
 }
@@ -127,6 +131,7 @@ void sti_console_frame(sti_console *console, const sti_cart *cart, uint8_t *cart
         else
             sti_cpu_run_ale(&bus, STI_FRAME_INSTRUCTIONS);
     }
+    sti_tia_settle(&bus);
     sti_tia_catch_up(&bus);
     if (!console->in_frame) {
         console->tia.lines_before = (int16_t)line_now(console);
