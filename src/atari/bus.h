@@ -4,6 +4,7 @@
 #define STI_ATARI_BUS_H
 
 #include "atari/console.h"
+#include "atari/paint.h"
 
 typedef struct sti_bus {
     sti_console *console;
@@ -12,6 +13,7 @@ typedef struct sti_bus {
     const uint8_t *slice[4];       /* bytes of the image at 1000, 1400, 1800, 1C00 */
     uint32_t direct, direct_bytes; /* of these 4 KiB, which are read without a mapper */
     sti_screen *screen;            /* NULL: no pixels */
+    sti_paint_fn *paint;
     int32_t display,
         display_end;     /* clocks of the picture's first and behind its last */
     bool listens_low;    /* the mapper does, to accesses that TIA gets */

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "atari/bus.h"
-#include "atari/paint.h"
 
 #define BIT(thing) (1u << (thing))
 
@@ -120,7 +119,7 @@ static void span(sti_bus *bus, uint8_t *row, int x0, int x1)
         sti_paint paint;
         layers(tia, &paint);
         memcpy(paint.colour, tia->colour, sizeof paint.colour);
-        sti_paint_span(&paint, row, x0, x1);
+        bus->paint(&paint, row, x0, x1);
     } else {
         memset(row + x0, tia->vblank & 2 ? 0 : tia->colour[STI_COLOUR_BK],
                (size_t)(x1 - x0));

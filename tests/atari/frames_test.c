@@ -12,8 +12,10 @@
 #include <cmocka.h>
 
 #include "atari/game.h"
+#include "atari/paint.h"
 #include "atari/play_run.h"
 #include "atari/snapshot.h"
+#include "base/cpu.h"
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/text.h"
@@ -336,6 +338,79 @@ static void test_undrawn(void **state)
     }
 }
 
+/* A picture over what anything left there is one that was black before. */
+static void test_black(void **state)
+{
+    static uint8_t left[STI_SCREEN_BYTES], clean[STI_SCREEN_BYTES];
+    (void)state;
+    for (uint64_t seed = 200; seed < 224; seed++) {
+        uint8_t rom[ROM_MAKE_BYTES];
+        sti_cart cart = {0};
+        sti_console other;
+        rom_make(seed, (int)(seed % 4), rom);
+        assert_int_equal(sti_cart_load(rom, sizeof rom, "rom", &cart), STINT_OK);
+        assert_int_equal(sti_vcs_init(&vcs, &cart), STINT_OK);
+        other = vcs.console;
+        for (int frame = 0; frame < 10; frame++) {
+            sti_screen over = {.now = left, .before = left, .black = true};
+            sti_screen on_black = {.now = clean, .before = clean};
+            memset(left, 0xa5 + frame, sizeof left);
+            memset(clean, 0, sizeof clean);
+            sti_console_frame(&vcs.console, &cart, vcs.cart_ram, &over, false);
+            sti_console_frame(&other, &cart, vcs.cart_ram, &on_black, false);
+            assert_memory_equal(left, clean,
+                                (size_t)sti_cart_lines(&cart) * STI_LINE_PIXELS);
+        }
+        sti_vcs_fini(&vcs);
+        sti_cart_close(&cart);
+    }
+}
+
+static uint64_t bits_by_chance(void)
+{
+    uint64_t bits = 0;
+    for (int i = 0; i < 64; i++)
+        bits |= (uint64_t)(rand() >> 8 & 1) << i;
+    return rand() % 3 ? bits : bits & 1 ? ~UINT64_C(0) : 0;
+}
+
+/* Spans of every instruction set are those of a loop over pixels, and leave the rest of
+ * the row. */
+static void test_spans(void **state)
+{
+    (void)state;
+    srand(5);
+    for (int trial = 0; trial < 4000; trial++) {
+        sti_paint paint = {.colour = {0x36, 0xc8, 0x0e, 0x80}};
+        uint8_t row[2][STI_LINE_PIXELS], want[STI_LINE_PIXELS];
+        const int x0 = rand() % STI_LINE_PIXELS;
+        const int x1 = x0 + 1 + rand() % (STI_LINE_PIXELS - x0);
+        for (int word = 0; word < 3; word++) {
+            uint64_t taken = word == 2 ? ~UINT64_C(0xffffffff) : 0;
+            for (int c = 0; c < 3; c++) {
+                paint.bits[c][word] = bits_by_chance() & ~taken;
+                taken |= paint.bits[c][word];
+            }
+        }
+        for (int x = 0; x < STI_LINE_PIXELS; x++) {
+            int colour = 3;
+            for (int c = 0; c < 3; c++)
+                if (paint.bits[c][x >> 6] >> (x & 63) & 1)
+                    colour = c;
+            row[0][x] = row[1][x] = (uint8_t)x;
+            want[x] = x >= x0 && x < x1 ? paint.colour[colour] : (uint8_t)x;
+        }
+        sti_paint_span_ref(&paint, row[0], x0, x1);
+        assert_memory_equal(row[0], want, sizeof want);
+#if defined(__x86_64__)
+        if (sti_isa_has(STI_ISA_AVX2)) {
+            sti_paint_span_avx2(&paint, row[1], x0, x1);
+            assert_memory_equal(row[1], want, sizeof want);
+        }
+#endif
+    }
+}
+
 /* What is loaded goes on as what was saved. */
 static void test_snapshot(void **state)
 {
@@ -397,7 +472,8 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_made_by_chance), cmocka_unit_test(test_our_own),
         cmocka_unit_test(test_waits),          cmocka_unit_test(test_tiers),
-        cmocka_unit_test(test_undrawn),        cmocka_unit_test(test_snapshot),
+        cmocka_unit_test(test_undrawn),        cmocka_unit_test(test_black),
+        cmocka_unit_test(test_spans),          cmocka_unit_test(test_snapshot),
     };
     if (argc >= 3 && strcmp(argv[1], "--write") == 0)
         return write_roms(argv[2], argc > 3 ? strtoul(argv[3], NULL, 10)
