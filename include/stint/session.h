@@ -116,6 +116,8 @@ typedef struct stint_session_desc {
     /* What the caller takes beside the session; it enters the plan and the budget. */
     const stint_plan_part *others;
     int other_count;
+    /* Bytes of these that are allocated by the time that the session is planned. */
+    size_t others_held_bytes;
     /* Ranks that share the shards out (each fills its own); NULL: this process alone.
      * Borrowed until the session is closed. */
     stint_net *net;
@@ -178,11 +180,16 @@ STINT_API size_t stint_session_weights_bytes(const stint_session *session);
 STINT_API void stint_session_weights(const stint_session *session, void *weights_out);
 
 /** Bytes of the caller's that go along in a file, as a tensor of that name; whatever
- * else a run's future depends on. Saving reads data, loading writes it. */
+ * else a run's future depends on. Saving reads data, loading writes it. Where data is
+ * NULL, saving asks for the bytes one piece after another, so that they need not lie in
+ * memory at once: piece k of piece_bytes, which divide bytes, into out. */
 typedef struct stint_session_blob {
     const char *name;
     size_t bytes;
     void *data;
+    size_t piece_bytes;
+    void (*piece)(void *user, int64_t k, void *out);
+    void *user;
 } stint_session_blob;
 
 /** A text of the caller's, likewise, in the file's metadata: what must be equal where

@@ -45,7 +45,7 @@ stint_status sti_cart_load(const uint8_t *bytes, size_t n_bytes, const char *nam
         return STINT_E_MEMORY;
     }
     memcpy(cart.rom, bytes, n_bytes);
-    sti_cpu_decode(cart.rom, cart.bytes,
+    sti_cpu_decode(cart.rom, cart.bytes, cart.mapper->direct,
                    cart.mapper->direct + cart.mapper->direct_bytes, cart.decoded);
     sti_sha256_init(&hash);
     sti_sha256_add(&hash, bytes, n_bytes);

@@ -19,12 +19,17 @@ int sti_cart_first_line(const sti_cart *cart)
 static void bus_begin(sti_bus *bus, sti_console *console, const sti_cart *cart,
                       uint8_t *cart_ram, sti_screen *screen)
 {
+    enum { LINES_MOST = 290, LINES_MOST_PAL = 342 };
+    const int lines = cart->pal ? LINES_MOST_PAL : LINES_MOST;
     *bus = (sti_bus){.console = console,
                      .cart = cart,
                      .cart_ram = cart_ram,
                      .direct = cart->mapper->direct,
                      .direct_bytes = cart->mapper->direct_bytes,
                      .screen = screen,
+                     .paint = sti_paint_now(),
+                     .listens_low = cart->mapper->low_read || cart->mapper->low_write,
+                     .clocks_most = (lines + 1) * STI_LINE_CLOCKS,
                      .due = INT32_MIN};
     sti_mapper_view(bus);
 }
@@ -111,23 +116,45 @@ static void grey_out(sti_console *console, const sti_cart *cart, sti_screen *scr
     console->greyed = true;
 }
 
+/* All of a picture from a byte on. */
+static void blacken(const sti_bus *bus, int32_t from)
+{
+    const int32_t bytes = sti_cart_lines(bus->cart) * STI_LINE_PIXELS;
+    if (from < bytes)
+        memset(bus->screen->now + from, 0, (size_t)(bytes - from));
+}
+
+/* The first byte of a picture that the beam has not come to. */
+static int32_t beam_byte(const sti_bus *bus)
+{
+    const int32_t clocks = bus->console->tia.drawn_to - bus->display;
+    const int32_t x = clocks % STI_LINE_CLOCKS - STI_BLANK_CLOCKS;
+    return clocks / STI_LINE_CLOCKS * STI_LINE_PIXELS + (x > 0 ? x : 0);
+}
+
 void sti_console_frame(sti_console *console, const sti_cart *cart, uint8_t *cart_ram,
                        sti_screen *screen, bool exact)
 {
     sti_bus bus;
-    if (!console->in_frame)
+    const bool goes_on = console->in_frame;
+    if (!goes_on)
         frame_begin(console, cart, screen);
     console->in_frame = true;
     bus_begin(&bus, console, cart, cart_ram, screen);
     bus_display(&bus);
     bus.drawn_from = bus.drawn_till = 0;
+    if (goes_on && screen && screen->black)
+        blacken(&bus, 0); /* what was drawn of it is in another picture */
     if (!console->jammed) {
         if (exact)
             sti_cpu_run_exact(&bus, STI_FRAME_INSTRUCTIONS);
         else
             sti_cpu_run_ale(&bus, STI_FRAME_INSTRUCTIONS);
     }
+    sti_tia_settle(&bus);
     sti_tia_catch_up(&bus);
+    if (!goes_on && screen && screen->black)
+        blacken(&bus, beam_byte(&bus));
     if (!console->in_frame) {
         console->tia.lines_before = (int16_t)line_now(console);
         sti_tia_spill(&bus);

@@ -116,6 +116,7 @@ typedef struct sti_console {
  * beam did not come what it showed two frames before. */
 typedef struct sti_screen {
     uint8_t *now, *before; /* [STI_SCREEN_BYTES] each */
+    bool black;            /* where the beam did not come is black instead */
 } sti_screen;
 
 /* Power on: all but RAM is as it begins. draw gives random bytes, see boot.h.

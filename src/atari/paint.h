@@ -9,7 +9,12 @@ typedef struct sti_paint {
     uint8_t colour[4];   /* by STI_COLOUR_; the last is for all other pixels */
 } sti_paint;
 
-/* Writes pixels x0 to x1 - 1 of row, 0 <= x0 < x1 <= 160. */
-void sti_paint_span(const sti_paint *paint, uint8_t *row, int x0, int x1);
+/* Writes pixels x0 to x1 - 1 of row, 0 <= x0 < x1 <= 160; the other bytes of the row's
+ * 160 stay, though they may be written again. Every instruction set gives the same. */
+typedef void sti_paint_fn(const sti_paint *paint, uint8_t *row, int x0, int x1);
+sti_paint_fn sti_paint_span_ref, sti_paint_span_avx2;
+
+/* That of the instruction set in use. */
+sti_paint_fn *sti_paint_now(void);
 
 #endif

@@ -67,28 +67,63 @@ static uint8_t *waiting_register(const sti_bus *bus, sti_cpu *cpu)
                              : NULL;
 }
 
-/* A round is 7 cycles; it reads 4 cycles after it begins, and goes on while more than 0
- * is left. */
+/* A round of the wait is 7 cycles; it reads 4 cycles after it begins, and another
+ * follows unless 0 is read. */
+enum { WAIT_ROUND = 7, WAIT_READ = 4, WAIT_INSTRUCTIONS = 2 };
+
+/* Rounds that find the timer above 0, the first of which reads in cycle `first`. */
+static int64_t rounds_running(const sti_riot *riot, uint32_t first)
+{
+    const int64_t last =
+        (int64_t)riot->set_at + (riot->timer - 1) * ((int64_t)1 << riot->shift);
+    return last >= first ? (last - first) / WAIT_ROUND + 1 : 0;
+}
+
+/* What the timer that has run out, and was read since, counts on from: what is read is
+ * this less the steps since it was written. */
+static uint32_t run_out_from(const sti_riot *riot)
+{
+    return riot->timer - ((uint32_t)riot->read_at - (uint32_t)riot->set_at -
+                          ((uint32_t)riot->timer << riot->shift));
+}
+
+/* The same of a timer that has run out. It counts modulo 256: at one step a cycle a
+ * round is 7 steps, and 183 is the inverse of 7; else a round never passes a step by.
+ */
+static int64_t rounds_run_out(const sti_riot *riot, uint32_t first)
+{
+    enum { SEVENTH = 183 };
+    const uint32_t since = cycles_since(riot, first);
+    const uint32_t step = since >> riot->shift;
+    const uint32_t steps = (run_out_from(riot) - step) & 0xff;
+    if (riot->shift == 0)
+        return steps * SEVENTH & 0xff;
+    if (steps == 0)
+        return 0;
+    return (((int64_t)step + steps) * ((int64_t)1 << riot->shift) - since + WAIT_ROUND -
+            1) /
+           WAIT_ROUND;
+}
+
 int64_t sti_riot_skip_wait(sti_bus *bus, sti_cpu *cpu, int64_t instructions)
 {
-    enum { ROUND = 7, READ = 4, INSTRUCTIONS = 2 };
     const sti_riot *riot = &bus->console->riot;
     uint8_t *value = waiting_register(bus, cpu);
     if (!value)
         return 0;
-    const int64_t last =
-        (int64_t)riot->set_at + (riot->timer - 1) * ((int64_t)1 << riot->shift);
-    const int64_t first = (int64_t)cpu->cycles + READ;
-    int64_t rounds = last >= first ? (last - first) / ROUND + 1 : 0;
-    rounds =
-        rounds < instructions / INSTRUCTIONS ? rounds : instructions / INSTRUCTIONS;
+    const uint32_t first = cpu->cycles + WAIT_READ;
+    int64_t rounds =
+        riot->was_read ? rounds_run_out(riot, first) : rounds_running(riot, first);
+    if (rounds > instructions / WAIT_INSTRUCTIONS)
+        rounds = instructions / WAIT_INSTRUCTIONS;
     if (rounds <= 0)
         return 0;
-    cpu->cycles += (uint32_t)(rounds * ROUND);
-    const uint32_t read_at = cpu->cycles - ROUND + READ;
+    cpu->cycles += (uint32_t)(rounds * WAIT_ROUND);
+    const uint32_t read_at = cpu->cycles - WAIT_ROUND + WAIT_READ;
+    const uint32_t from = riot->was_read ? run_out_from(riot) : riot->timer - 1u;
     *value = cpu->negative = cpu->nonzero =
-        (uint8_t)(riot->timer - (cycles_since(riot, read_at) >> riot->shift) - 1);
-    return rounds * INSTRUCTIONS;
+        (uint8_t)(from - (cycles_since(riot, read_at) >> riot->shift));
+    return rounds * WAIT_INSTRUCTIONS;
 }
 
 void sti_riot_write(sti_console *console, const sti_cpu *cpu, uint16_t address,

@@ -7,8 +7,8 @@
  * cycle. The counters of the chip, from which all of that follows, are not there.
  *
  * Most writes change nothing that can be seen: a register gets what it holds, or a
- * colour that no frame is drawn in. Those only note how far ALE would have drawn
- * (bus->due); the picture follows when something is about to change. */
+ * colour that no frame is drawn in. Those are only noted (sti_tia_note); the picture
+ * follows when something is about to change. */
 #include <string.h>
 
 #include "atari/bus.h"
@@ -89,16 +89,25 @@ static void write_wsync(tia_write *w)
         w->cpu->cycles += (uint32_t)(STI_LINE_CLOCKS - hpos) / 3;
 }
 
-static void write_colour(tia_write *w)
+/* What a colour's register holds of a value. */
+static uint8_t colour_of(const sti_bus *bus, uint8_t value)
+{
+    const bool odd = bus->cart->pal && (bus->console->tia.lines_before & 1);
+    return (uint8_t)((value & 0xfe) | odd);
+}
+
+static uint8_t *colour_at(sti_tia *tia, unsigned reg)
 {
     static const uint8_t whose[4] = {STI_COLOUR_P0, STI_COLOUR_P1, STI_COLOUR_PF,
                                      STI_COLOUR_BK};
-    const bool odd = w->bus->cart->pal && (w->tia->lines_before & 1);
-    uint8_t *colour = &w->tia->colour[whose[w->reg - 6]];
-    const uint8_t value = (uint8_t)((w->value & 0xfe) | odd);
-    if (*colour != value && w->bus->screen)
+    return &tia->colour[whose[reg - 6]];
+}
+
+static void write_colour(tia_write *w)
+{
+    if (w->bus->screen)
         show(w);
-    *colour = value;
+    *colour_at(w->tia, w->reg) = colour_of(w->bus, w->value);
 }
 
 /* ---- playfield and ball ---- */
@@ -118,14 +127,6 @@ static void write_ctrlpf(tia_write *w)
     w->tia->stale |= BIT(STI_PLAYFIELD) | BIT(STI_BALL);
 }
 
-static uint32_t turned(uint32_t byte)
-{
-    uint32_t out = 0;
-    for (int i = 0; i < 8; i++)
-        out |= (byte >> i & 1) << (7 - i);
-    return out;
-}
-
 static void write_playfield(tia_write *w)
 {
     sti_tia *tia = w->tia;
@@ -133,7 +134,7 @@ static void write_playfield(tia_write *w)
     if (w->reg == 0x0d)
         field = (field & 0xffff0) | w->value >> 4;
     else if (w->reg == 0x0e)
-        field = (field & 0xff00f) | turned(w->value) << 4;
+        field = (field & 0xff00f) | (uint32_t)sti_tia_turned(w->value) << 4;
     else
         field = (field & 0x00fff) | (uint32_t)w->value << 12;
     if (field == tia->playfield)
@@ -168,7 +169,7 @@ static void show_player(tia_write *w, int i)
 {
     sti_player *p = &w->tia->player[i];
     const uint8_t graphics = p->late ? p->delayed : p->graphics;
-    const uint8_t shown = p->reflected ? (uint8_t)turned(graphics) : graphics;
+    const uint8_t shown = p->reflected ? sti_tia_turned(graphics) : graphics;
     if (shown == p->shown)
         return;
     show(w);
@@ -215,7 +216,7 @@ static void write_reflect(tia_write *w)
         return;
     show(w);
     p->reflected = reflected;
-    p->shown = (uint8_t)turned(p->shown);
+    p->shown = sti_tia_turned(p->shown);
     w->tia->stale |= (uint8_t)BIT(STI_PLAYER0 + i);
 }
 
@@ -416,19 +417,19 @@ static const struct {
 
 /* The playfield is read in groups of four pixels: a write shows from the next one on.
  */
-static int delay_of(const tia_write *w)
+static int delay_of(unsigned reg, uint32_t since)
 {
     static const uint8_t playfield[4] = {4, 5, 2, 3};
-    const int delay = registers[w->reg].delay;
-    return delay == DELAY_PLAYFIELD ? playfield[hpos_of(w) / 3 & 3] : delay;
+    const int delay = registers[reg].delay;
+    return delay == DELAY_PLAYFIELD ? playfield[since % STI_LINE_CLOCKS / 3 & 3]
+                                    : delay;
 }
 
 /* What ALE draws last is a span of its own, see sti_tia_spill. */
-static void write_at_end(tia_write *w, bool too_long)
+static void show_end(sti_bus *bus, int32_t clock, bool too_long)
 {
-    sti_bus *bus = w->bus;
     sti_tia_catch_up(bus);
-    sti_tia_due(bus, w->clock + (w->reg < TIA_REGISTERS ? delay_of(w) : 0));
+    sti_tia_due(bus, clock);
     sti_tia_catch_up(bus);
     if (!too_long)
         return;
@@ -437,24 +438,91 @@ static void write_at_end(tia_write *w, bool too_long)
     bus->console->in_frame = false;
 }
 
-void sti_tia_write(sti_bus *bus, sti_cpu *cpu, uint16_t address, uint8_t value)
+static inline bool holds_graphics(const sti_tia *tia, int i, uint8_t value)
 {
-    enum { LINES_MOST = 290, LINES_MOST_PAL = 342 };
+    const sti_player *other = &tia->player[!i];
+    return tia->player[i].graphics == value && other->delayed == other->graphics &&
+           (i == 0 || tia->ball_delayed == tia->ball_on);
+}
+
+/* Whether a register holds what it is written, and so do those that it passes on: of
+ * the registers that programs write line by line. */
+static inline bool holds(const sti_bus *bus, unsigned reg, uint8_t value)
+{
     sti_tia *tia = &bus->console->tia;
-    tia_write w = {bus, tia, cpu, (int32_t)(cpu->cycles * 3), 0, address & 0x3f, value};
-    const int lines = bus->cart->pal ? LINES_MOST_PAL : LINES_MOST;
-    w.since = (uint32_t)w.clock - (uint32_t)tia->frame_start;
-    const bool too_long = (int32_t)w.since >= (lines + 1) * STI_LINE_CLOCKS;
+    switch (reg) {
+    case 0x06:
+    case 0x07:
+    case 0x08:
+    case 0x09:
+        return *colour_at(tia, reg) == colour_of(bus, value);
+    case 0x0d:
+        return (tia->playfield & 15) == value >> 4;
+    case 0x0e:
+        return (tia->playfield >> 4 & 0xff) == sti_tia_turned(value);
+    case 0x0f:
+        return tia->playfield >> 12 == value;
+    case 0x1b:
+        return holds_graphics(tia, 0, value);
+    case 0x1c:
+        return holds_graphics(tia, 1, value);
+    case 0x1d:
+        return tia->player[0].missile_on == (value >> 1 & 1);
+    case 0x1e:
+        return tia->player[1].missile_on == (value >> 1 & 1);
+    case 0x1f:
+        return tia->ball_on == (value >> 1 & 1);
+    default:
+        return false;
+    }
+}
+
+void sti_tia_settle(sti_bus *bus)
+{
+    const uint32_t since =
+        (uint32_t)bus->idle_clock - (uint32_t)bus->console->tia.frame_start;
+    if (bus->idle_register)
+        sti_tia_due(bus, bus->idle_clock + delay_of(bus->idle_register, since));
+    bus->idle_register = 0;
+}
+
+/* All others. */
+static __attribute__((noinline)) void write_register(sti_bus *bus, sti_cpu *cpu,
+                                                     uint16_t address, uint8_t value)
+{
+    const unsigned reg = address & 0x3f;
+    const int32_t clock = (int32_t)(cpu->cycles * 3);
+    const uint32_t since = (uint32_t)clock - (uint32_t)bus->console->tia.frame_start;
+    const bool too_long = (int32_t)since >= bus->clocks_most;
+    const bool known = reg < TIA_REGISTERS && registers[reg].write;
+    const int32_t shown = clock + (known ? delay_of(reg, since) : 0);
     if (bus->cart->mapper->low_write)
         bus->cart->mapper->low_write(bus, address, value);
-    if (w.reg == 0 || too_long)
-        write_at_end(&w, too_long);
-    if (w.reg >= TIA_REGISTERS || !registers[w.reg].write) {
-        sti_tia_due(bus, w.clock);
+    sti_tia_settle(bus);
+    if (reg == 0 || too_long)
+        show_end(bus, shown, too_long);
+    sti_tia_due(bus, shown);
+    if (!known)
         return;
-    }
-    sti_tia_due(bus, w.clock + delay_of(&w));
-    registers[w.reg].write(&w);
+    tia_write w = {.bus = bus,
+                   .tia = &bus->console->tia,
+                   .cpu = cpu,
+                   .clock = clock,
+                   .since = since,
+                   .reg = (uint8_t)reg,
+                   .value = value};
+    registers[reg].write(&w);
+}
+
+void sti_tia_write(sti_bus *bus, sti_cpu *cpu, uint16_t address, uint8_t value)
+{
+    const uint32_t clock = cpu->cycles * 3;
+    const uint32_t since = clock - (uint32_t)bus->console->tia.frame_start;
+    if ((int32_t)since < bus->clocks_most && !bus->listens_low &&
+        holds(bus, address & 0x3f, value))
+        sti_tia_note(bus, clock, address & 0x3f);
+    else
+        write_register(bus, cpu, address, value);
 }
 
 /* ---- reading ---- */
@@ -484,6 +552,7 @@ uint8_t sti_tia_read(sti_bus *bus, const sti_cpu *cpu, uint16_t address)
         bus->cart->mapper->low_read(bus, address, &value))
         return value;
     if (reg < 8) {
+        sti_tia_settle(bus);
         sti_tia_due(bus, (int32_t)(cpu->cycles * 3));
         sti_tia_catch_up(bus);
         if (reg == 6) /* the ball and the playfield alone */

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "atari/bus.h"
-#include "atari/paint.h"
 
 #define BIT(thing) (1u << (thing))
 
@@ -25,15 +24,20 @@ static const uint8_t pairs[15][2] = {
 static const uint16_t latches_of[STI_THINGS] = {0x1550, 0x1aa0, 0x2036,
                                                 0x20c9, 0x4303, 0x4c0c};
 
-/* Latches that could be set while these things are enabled. */
-static unsigned possible_latches(unsigned enabled)
+/* Latches that could be set while these things are enabled; most spans have those of
+ * the span before. */
+static unsigned possible_latches(sti_bus *bus, unsigned enabled)
 {
     unsigned once = 0, twice = 0;
+    if (enabled == bus->possible_of)
+        return bus->possible;
     for (int thing = 0; thing < STI_THINGS; thing++) {
         const unsigned mine = enabled & BIT(thing) ? latches_of[thing] : 0;
         twice |= once & mine;
         once |= mine;
     }
+    bus->possible_of = enabled;
+    bus->possible = twice;
     return twice;
 }
 
@@ -100,7 +104,7 @@ static void span(sti_bus *bus, uint8_t *row, int x0, int x1)
 {
     sti_tia *tia = &bus->console->tia;
     const unsigned enabled = tia->vblank & 2 ? 0 : tia->enabled;
-    const unsigned open = possible_latches(enabled) & ~(unsigned)tia->latches;
+    const unsigned open = possible_latches(bus, enabled) & ~(unsigned)tia->latches;
     if (!open && !row)
         return;
     sti_tia_refresh(tia, enabled);
@@ -115,7 +119,7 @@ static void span(sti_bus *bus, uint8_t *row, int x0, int x1)
         sti_paint paint;
         layers(tia, &paint);
         memcpy(paint.colour, tia->colour, sizeof paint.colour);
-        sti_paint_span(&paint, row, x0, x1);
+        bus->paint(&paint, row, x0, x1);
     } else {
         memset(row + x0, tia->vblank & 2 ? 0 : tia->colour[STI_COLOUR_BK],
                (size_t)(x1 - x0));

@@ -41,19 +41,12 @@ static uint32_t stretch(uint8_t bits, unsigned times)
     return wide * 15;
 }
 
-static uint8_t turned(uint8_t bits)
-{
-    bits = (uint8_t)(bits >> 4 | bits << 4);
-    bits = (uint8_t)((bits & 0xcc) >> 2 | (bits & 0x33) << 2);
-    return (uint8_t)((bits & 0xaa) >> 1 | (bits & 0x55) << 1);
-}
-
 /* A player of double or fourfold size comes a pixel late. */
 static void player_line(const sti_player *p, unsigned x, uint8_t graphics,
                         uint64_t line[3])
 {
     const unsigned mode = p->nusiz & 7;
-    const uint8_t bits = turned(graphics);
+    const uint8_t bits = sti_tia_turned(graphics);
     memset(line, 0, 3 * sizeof line[0]);
     if (!p->skips_first) {
         if (mode == 5)
@@ -91,9 +84,9 @@ static void playfield_line(const sti_tia *tia, uint64_t line[3])
     memset(line, 0, 3 * sizeof line[0]);
     for (unsigned side = 0; side < 2; side++) {
         if (side == 1 && tia->mirrored)
-            half = (uint32_t)turned((uint8_t)half) << 12 |
-                   (uint32_t)turned((uint8_t)(half >> 8)) << 4 |
-                   (uint32_t)turned((uint8_t)(half >> 16)) >> 4;
+            half = (uint32_t)sti_tia_turned((uint8_t)half) << 12 |
+                   (uint32_t)sti_tia_turned((uint8_t)(half >> 8)) << 4 |
+                   (uint32_t)sti_tia_turned((uint8_t)(half >> 16)) >> 4;
         add_bits(line, side * 80, stretch((uint8_t)half, 4));
         add_bits(line, side * 80 + 32, stretch((uint8_t)(half >> 8), 4));
         add_bits(line, side * 80 + 64, stretch((uint8_t)(half >> 16), 4));

@@ -149,7 +149,8 @@ stint_status sti_vcs_init(sti_vcs *vcs, sti_cart *cart)
         return STINT_E_MEMORY;
     }
     vcs->console.cart.dpc.random = 1;
-    vcs->screen = (sti_screen){vcs->pictures, vcs->pictures + STI_SCREEN_BYTES};
+    vcs->screen =
+        (sti_screen){.now = vcs->pictures, .before = vcs->pictures + STI_SCREEN_BYTES};
     sti_twister_seed(&vcs->chance, SEED);
     for (int i = 0; i < STI_RAM_BYTES; i++)
         vcs->console.riot.ram[i] = (uint8_t)sti_twister_draw(&vcs->chance);

@@ -51,9 +51,7 @@ static uint8_t *cart_ram_of(const atari *a, int64_t i)
 static void run_frame(const atari *a, int64_t i, int action, uint8_t *picture)
 {
     atari_state *state = &a->state[i];
-    sti_screen screen = {picture, picture};
-    if (picture)
-        memset(picture, 0, (size_t)sti_cart_lines(&a->cart) * STI_LINE_PIXELS);
+    sti_screen screen = {.now = picture, .before = picture, .black = true};
     sti_action_apply(&state->console.input, &a->cart, action);
     sti_console_frame(&state->console, &a->cart, cart_ram_of(a, i),
                       picture ? &screen : NULL, false);

@@ -101,7 +101,7 @@ static size_t env_bytes(const sti_play *p)
     return stint_env_describe(p->envs)->env_bytes * (size_t)p->env.envs;
 }
 
-enum { OTHERS = 6 };
+enum { OTHERS = 6, HELD = 3 }; /* the first HELD are there already */
 /* Buffers and texts of files that are written, lines of the log. */
 #define FILE_BYTES ((size_t)192 << 10)
 
@@ -126,9 +126,8 @@ static void list_others(const sti_play *p, size_t weights, int threads,
         (stint_plan_part){"acting", "weights and activations", stint_use_bytes(p->use)};
     parts[3] = (stint_plan_part){"lag", "weights that act later",
                                  weights * (size_t)(p->agent.lag + 1)};
-    parts[4] = (stint_plan_part){
-        "files", "states of the environments in a checkpoint, buffers",
-        stint_env_describe(p->envs)->state_bytes * (size_t)p->env.envs + FILE_BYTES};
+    parts[4] = (stint_plan_part){"files", "buffers, texts",
+                                 stint_env_describe(p->envs)->state_bytes + FILE_BYTES};
     parts[5] = (stint_plan_part){"playing ahead", "threads", thread_bytes(p, threads)};
 }
 
@@ -140,7 +139,10 @@ static stint_status open_session(sti_play *p, stint_net *net, int threads,
     stint_plan_part parts[OTHERS];
     stint_status st =
         sti_agent_build_learning(&p->shape, &p->agent, p->agent.horizon, n, &l);
+    size_t held = 0;
     list_others(p, stint_use_weights_bytes(p->use), threads, parts);
+    for (int i = 0; i < HELD; i++)
+        held += parts[i].bytes;
     if (st != STINT_OK)
         return st;
     const stint_session_desc desc = {
@@ -155,6 +157,7 @@ static stint_status open_session(sti_play *p, stint_net *net, int threads,
         .recipe = p->recipe,
         .others = parts,
         .other_count = OTHERS,
+        .others_held_bytes = held,
         .net = net};
     return plan_only ? stint_session_plan(&desc, &p->plan)
                      : stint_session_open(&desc, &p->session);

@@ -16,31 +16,49 @@ typedef struct blobs {
     stint_session_blob blob[BLOBS_MOST];
     char name[BLOBS_MOST][32];
     int count;
-    uint8_t *states; /* [envs][state_bytes] */
+    uint8_t *states; /* [envs][state_bytes], where a file is read */
     int64_t place[2];
 } blobs;
 
 static void add(blobs *b, const char *name, void *data, size_t bytes)
 {
     snprintf(b->name[b->count], sizeof b->name[0], "%s", name);
-    b->blob[b->count] = (stint_session_blob){b->name[b->count], bytes, data};
+    b->blob[b->count] =
+        (stint_session_blob){.name = b->name[b->count], .bytes = bytes, .data = data};
     b->count++;
 }
 
-/* Where everything lies; the states of the environments are copied. */
-static stint_status list(sti_play *p, blobs *b)
+static void save_state(void *user, int64_t i, void *out)
+{
+    const sti_play *p = user;
+    stint_env_save(p->envs, i, out);
+}
+
+/* The states of the environments: into memory, or one by one out of it. */
+static stint_status add_states(sti_play *p, bool reading, blobs *b)
+{
+    const size_t state = stint_env_describe(p->envs)->state_bytes;
+    const int64_t envs = p->rollout.envs;
+    if (reading && !(b->states = sti_alloc_array(envs, state, "play.states")))
+        return STINT_E_MEMORY;
+    add(b, "play.environments", b->states, (size_t)envs * state);
+    b->blob[b->count - 1].piece_bytes = state;
+    b->blob[b->count - 1].piece = save_state;
+    b->blob[b->count - 1].user = p;
+    return STINT_OK;
+}
+
+/* Where everything lies. */
+static stint_status list(sti_play *p, bool reading, blobs *b)
 {
     sti_rollout *r = &p->rollout;
     const size_t all = (size_t)(r->envs * r->slots);
-    const size_t state = stint_env_describe(p->envs)->state_bytes;
     char name[32];
     *b = (blobs){.place = {p->rounds, p->updates}};
-    b->states = sti_alloc_array(r->envs, state, "play.states");
-    if (!b->states)
-        return STINT_E_MEMORY;
     add(b, "play.place", b->place, sizeof b->place);
     add(b, "play.counts", &r->counts, sizeof r->counts);
-    add(b, "play.environments", b->states, (size_t)r->envs * state);
+    if (add_states(p, reading, b) != STINT_OK)
+        return STINT_E_MEMORY;
     add(b, "play.frames", r->frames, all * r->frame_bytes);
     add(b, "play.age", r->age, all * sizeof *r->age);
     add(b, "play.action", r->action, all * sizeof *r->action);
@@ -83,14 +101,8 @@ static stint_status write_file(const sti_play *p, const char *path, bool model,
 stint_status sti_play_save(sti_play *p, const char *path, bool model)
 {
     blobs b = {.count = 0};
-    const size_t state = stint_env_describe(p->envs)->state_bytes;
-    stint_status st = model ? STINT_OK : list(p, &b);
-    for (int64_t i = 0; i < p->rollout.envs && st == STINT_OK && !model; i++)
-        stint_env_save(p->envs, i, b.states + (size_t)i * state);
-    if (st == STINT_OK)
-        st = write_file(p, path, model, &b);
-    sti_free(b.states);
-    return st;
+    const stint_status st = model ? STINT_OK : list(p, false, &b);
+    return st == STINT_OK ? write_file(p, path, model, &b) : st;
 }
 
 /* ---- reading ---- */
@@ -144,7 +156,7 @@ stint_status sti_play_load(sti_play *p, const char *path)
     stint_status st;
     STI_TRY(sti_tensor_file_open(path, &file));
     STI_TRY(compare_recipes(p, file));
-    STI_TRY(list(p, &b));
+    STI_TRY(list(p, true, &b));
     STI_TRY(stint_session_load(p->session, path, b.blob, b.count, texts, 1));
     STI_TRY(check_place(&b, path));
     STI_TRY(load_environments(p, &b));

@@ -35,7 +35,8 @@ static stint_status write_dense(sti_recommend *r, const char *path, bool model,
     if (st != STINT_OK)
         return st;
     memcpy(at.trail, r->trail, sizeof at.trail);
-    const stint_session_blob blob = {STI_EMBED_BLOB_PLACE, sizeof at, &at};
+    const stint_session_blob blob = {
+        .name = STI_EMBED_BLOB_PLACE, .bytes = sizeof at, .data = &at};
     const stint_session_text texts[] = {{STI_EMBED_META_DATA, r->learner.clicks.sha256},
                                         {STI_EMBED_META_RECIPE, recipe.data},
                                         {STI_EMBED_META_WEIGHTS, sha256},
@@ -172,7 +173,8 @@ stint_status sti_recommend_find(sti_recommend *r, const char **path_out)
 stint_status sti_recommend_load(sti_recommend *r, const char *path)
 {
     place at = {0};
-    const stint_session_blob blob = {STI_EMBED_BLOB_PLACE, sizeof at, &at};
+    const stint_session_blob blob = {
+        .name = STI_EMBED_BLOB_PLACE, .bytes = sizeof at, .data = &at};
     const stint_session_text texts[] = {
         {STI_EMBED_META_DATA, r->learner.clicks.sha256}};
     stint_status st = stint_session_load(r->learner.session, path, &blob, 1, texts, 1);

@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include "base/fail.h"
+#include "base/file.h"
+#include "base/memory.h"
 #include "base/numerics.h"
 #include "base/units.h"
 #include "store/checkpoint_file.h"
@@ -72,6 +74,35 @@ static stint_status add_texts(const stint_session_text *texts, int count,
     return STINT_OK;
 }
 
+typedef struct made_blobs {
+    const stint_session_blob *blob;
+    int count;
+} made_blobs;
+
+static stint_status write_pieces(const stint_session_blob *blob, sti_writer *writer)
+{
+    void *piece = sti_alloc(blob->piece_bytes, "session.piece");
+    if (!piece)
+        return STINT_E_MEMORY;
+    for (size_t k = 0; k < blob->bytes / blob->piece_bytes; k++) {
+        blob->piece(blob->user, (int64_t)k, piece);
+        sti_writer_add(writer, piece, blob->piece_bytes);
+    }
+    sti_free(piece);
+    return STINT_OK;
+}
+
+/* A failure to write stays in the writer until it is committed. */
+static stint_status write_row(void *user, const sti_tensor_row *row, sti_writer *writer)
+{
+    const made_blobs *made = user;
+    for (int i = 0; i < made->count && !row->data; i++)
+        if (made->blob[i].piece && strcmp(made->blob[i].name, row->name) == 0)
+            return write_pieces(&made->blob[i], writer);
+    sti_writer_add(writer, row->data, row->bytes);
+    return STINT_OK;
+}
+
 stint_status stint_session_save(const stint_session *s, const char *path, bool model,
                                 const stint_session_blob *blobs, int blob_count,
                                 const stint_session_text *texts, int text_count)
@@ -89,7 +120,9 @@ stint_status stint_session_save(const stint_session *s, const char *path, bool m
     sti_meta_add(&meta, STI_META_NUMERICS, STI_NUMERICS_VERSION);
     sti_meta_add_int(&meta, KEY_STEP, s->step);
     STI_TRY(add_texts(texts, text_count, &meta));
-    STI_TRY(sti_tensor_file_write(path, list.rows, list.count, meta.row, meta.count));
+    STI_TRY(sti_tensor_file_write_made(path, list.rows, list.count, meta.row,
+                                       meta.count, write_row,
+                                       &(made_blobs){blobs, blob_count}));
 out:
     sti_arena_destroy(list.arena);
     return st;

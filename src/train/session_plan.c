@@ -43,14 +43,6 @@ static void add_others(const stint_session_desc *d, sti_account *account)
                         d->others[i].bytes);
 }
 
-static size_t others_bytes(const stint_session_desc *d)
-{
-    size_t bytes = 0;
-    for (int i = 0; i < d->other_count; i++)
-        bytes += d->others[i].bytes;
-    return bytes;
-}
-
 /* What a way takes, part by part; net: planned for its lanes. */
 static void account_of(const session_chooser *c, const sti_network *net, int lanes,
                        sti_account *account)
@@ -60,7 +52,7 @@ static void account_of(const session_chooser *c, const sti_network *net, int lan
     sti_step_engine_desc desc = c->s->desc;
     sti_step_engine_sizes z;
     const size_t nodes = (size_t)sti_graph_node_count(net->graph);
-    const size_t now = sti_alloc_now_bytes(), others = others_bytes(c->desc);
+    const size_t now = sti_alloc_now_bytes(), held = c->desc->others_held_bytes;
     const sti_account_process process = {.libraries = libraries, .apart_bytes = now};
     desc.train = net;
     desc.lanes = lanes;
@@ -78,7 +70,7 @@ static void account_of(const session_chooser *c, const sti_network *net, int lan
         sti_account_add(account, "network", "segments on their way", z.net);
     add_others(c->desc, account);
     sti_account_add(account, "graphs", "nodes, plans, lists of calls",
-                    (now > others ? now - others : 0) + nodes * 400 * (size_t)lanes);
+                    (now > held ? now - held : 0) + nodes * 400 * (size_t)lanes);
     sti_account_add_process(account, &process, c->threads);
 }
 

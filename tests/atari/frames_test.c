@@ -12,8 +12,10 @@
 #include <cmocka.h>
 
 #include "atari/game.h"
+#include "atari/paint.h"
 #include "atari/play_run.h"
 #include "atari/snapshot.h"
+#include "base/cpu.h"
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/text.h"
@@ -206,8 +208,84 @@ static void make_noise(unsigned seed, uint8_t rom[4096])
         rom[i] = usual[rand() % 16];
         rom[i + 1] |= rand() % 2 ? 0x80 : 0;
     }
+    for (int i = 0; i < 4096; i++) /* what stops the processor would end it soon */
+        if ((rom[i] & 0x1f) == 0x12 || (rom[i] & 0x9f) == 0x02)
+            rom[i] = 0xea;
     rom[0xffc] = (uint8_t)rand();
     rom[0xffd] = (uint8_t)(0xf0 | (rand() & 15));
+}
+
+/* Instructions that the loop makes in one piece, some with what they need before them;
+ * 0: any byte. A branch goes over two bytes, or back in a loop that ends. */
+static const struct {
+    uint8_t length, bytes[7];
+} pieces[] = {{3, {0xca, 0xd0, 0xfd}},
+              {3, {0x88, 0xd0, 0xfd}},
+              {3, {0xca, 0xd0, 0x02}},
+              {3, {0xc8, 0xd0, 0x02}},
+              {4, {0xea, 0xe8, 0xd0, 0xfc}},
+              {4, {0xea, 0x88, 0xd0, 0xfc}},
+              {5, {0xa2, 0x05, 0xca, 0x10, 0xfd}},
+              {5, {0xa0, 0x07, 0x88, 0x10, 0xfd}},
+              {4, {0xc6, 0x90, 0xd0, 0xfc}},
+              {4, {0xc9, 0, 0xd0, 0x02}},
+              {4, {0xc9, 0, 0xf0, 0x02}},
+              {4, {0xc9, 0, 0x90, 0x02}},
+              {4, {0xc9, 0, 0xb0, 0x02}},
+              {4, {0xe0, 0, 0xd0, 0x02}},
+              {4, {0xc0, 0, 0xd0, 0x02}},
+              {7, {0xd8, 0xa9, 0, 0xe9, 0x0f, 0xb0, 0xfc}},
+              {4, {0xe9, 0, 0xb0, 0x02}},
+              {3, {0x38, 0xe9, 0}},
+              {3, {0x38, 0xe5, 0x85}},
+              {3, {0x18, 0x69, 0}},
+              {3, {0x18, 0x65, 0x93}},
+              {4, {0xa9, 0, 0x85, 0x1b}},
+              {4, {0xa9, 0, 0x85, 0x02}},
+              {4, {0xa5, 0x88, 0x85, 0x0e}},
+              {4, {0xb5, 0, 0x85, 0x1c}},
+              {5, {0xbd, 0, 0xf3, 0x85, 0x0f}},
+              {5, {0xb9, 0, 0xf7, 0x85, 0x0d}},
+              {4, {0xb1, 0x80, 0x85, 0x1b}},
+              {4, {0xa9, 0, 0x85, 0x92}},
+              {4, {0xa5, 0x95, 0x85, 0x9d}},
+              {4, {0xa6, 0x91, 0x86, 0x02}},
+              {4, {0xa4, 0x92, 0x84, 0x09}},
+              {3, {0x8d, 0x02, 0x40}},
+              {3, {0x9d, 0x80, 0x02}},
+              {2, {0x91, 0x82}},
+              {2, {0xb3, 0x80}},
+              {2, {0xc7, 0x96}},
+              {2, {0xf6, 0x98}},
+              {3, {0x2c, 0, 0x02}},
+              {2, {0x24, 0x07}},
+              {2, {0xa5, 0x0c}},
+              {2, {0xf1, 0x80}},
+              {3, {0x7d, 0, 0xf5}},
+              {1, {0xf8}},
+              {1, {0xd8}},
+              {1, {0x28}}};
+
+/* Pieces by chance in frames that end, over all of the image. */
+static void make_pieces(unsigned seed, uint8_t rom[4096])
+{
+    static const uint8_t begin[] = {
+        0xa9, 0x02, 0x85, 0x00, 0x85, 0x02, 0x85, 0x02, 0x85, 0x02, 0xa9, 0x00, 0x85,
+        0x00, 0xa9, 0xf4, 0x85, 0x81, 0xa9, 0x00, 0x85, 0x83, 0xa2, 0x80, 0x9a};
+    int at = (int)sizeof begin;
+    srand(seed);
+    memset(rom, 0xea, 4096);
+    memcpy(rom, begin, sizeof begin);
+    while (at < 0xfe0) {
+        const size_t k = (size_t)rand() % (sizeof pieces / sizeof pieces[0]);
+        for (int b = 0; b < pieces[k].length; b++)
+            rom[at++] = pieces[k].bytes[b] ? pieces[k].bytes[b] : (uint8_t)rand();
+        for (int b = 0; b < 2 + rand() % 2; b++)
+            rom[at++] = rand() % 4 ? 0xea : 0xc8;
+    }
+    memcpy(rom + 0xfee, (const uint8_t[]){0x4c, 0x00, 0xf0}, 3);
+    rom[0xffc] = 0x00;
+    rom[0xffd] = 0xf0;
 }
 
 static void test_tiers(void **state)
@@ -219,6 +297,8 @@ static void test_tiers(void **state)
         check_tiers(rom, sizeof rom, seed % 4 ? 3 : 20);
         make_noise(seed, rom);
         check_tiers(rom, 4096, 3);
+        make_pieces(seed, rom);
+        check_tiers(rom, 4096, 4);
     }
     for (size_t i = 0; i < sizeof own / sizeof own[0]; i++) {
         char path[512];
@@ -255,6 +335,79 @@ static void test_undrawn(void **state)
         }
         sti_vcs_fini(&vcs);
         sti_cart_close(&cart);
+    }
+}
+
+/* A picture over what anything left there is one that was black before. */
+static void test_black(void **state)
+{
+    static uint8_t left[STI_SCREEN_BYTES], clean[STI_SCREEN_BYTES];
+    (void)state;
+    for (uint64_t seed = 200; seed < 224; seed++) {
+        uint8_t rom[ROM_MAKE_BYTES];
+        sti_cart cart = {0};
+        sti_console other;
+        rom_make(seed, (int)(seed % 4), rom);
+        assert_int_equal(sti_cart_load(rom, sizeof rom, "rom", &cart), STINT_OK);
+        assert_int_equal(sti_vcs_init(&vcs, &cart), STINT_OK);
+        other = vcs.console;
+        for (int frame = 0; frame < 10; frame++) {
+            sti_screen over = {.now = left, .before = left, .black = true};
+            sti_screen on_black = {.now = clean, .before = clean};
+            memset(left, 0xa5 + frame, sizeof left);
+            memset(clean, 0, sizeof clean);
+            sti_console_frame(&vcs.console, &cart, vcs.cart_ram, &over, false);
+            sti_console_frame(&other, &cart, vcs.cart_ram, &on_black, false);
+            assert_memory_equal(left, clean,
+                                (size_t)sti_cart_lines(&cart) * STI_LINE_PIXELS);
+        }
+        sti_vcs_fini(&vcs);
+        sti_cart_close(&cart);
+    }
+}
+
+static uint64_t bits_by_chance(void)
+{
+    uint64_t bits = 0;
+    for (int i = 0; i < 64; i++)
+        bits |= (uint64_t)(rand() >> 8 & 1) << i;
+    return rand() % 3 ? bits : bits & 1 ? ~UINT64_C(0) : 0;
+}
+
+/* Spans of every instruction set are those of a loop over pixels, and leave the rest of
+ * the row. */
+static void test_spans(void **state)
+{
+    (void)state;
+    srand(5);
+    for (int trial = 0; trial < 4000; trial++) {
+        sti_paint paint = {.colour = {0x36, 0xc8, 0x0e, 0x80}};
+        uint8_t row[2][STI_LINE_PIXELS], want[STI_LINE_PIXELS];
+        const int x0 = rand() % STI_LINE_PIXELS;
+        const int x1 = x0 + 1 + rand() % (STI_LINE_PIXELS - x0);
+        for (int word = 0; word < 3; word++) {
+            uint64_t taken = word == 2 ? ~UINT64_C(0xffffffff) : 0;
+            for (int c = 0; c < 3; c++) {
+                paint.bits[c][word] = bits_by_chance() & ~taken;
+                taken |= paint.bits[c][word];
+            }
+        }
+        for (int x = 0; x < STI_LINE_PIXELS; x++) {
+            int colour = 3;
+            for (int c = 0; c < 3; c++)
+                if (paint.bits[c][x >> 6] >> (x & 63) & 1)
+                    colour = c;
+            row[0][x] = row[1][x] = (uint8_t)x;
+            want[x] = x >= x0 && x < x1 ? paint.colour[colour] : (uint8_t)x;
+        }
+        sti_paint_span_ref(&paint, row[0], x0, x1);
+        assert_memory_equal(row[0], want, sizeof want);
+#if defined(__x86_64__)
+        if (sti_isa_has(STI_ISA_AVX2)) {
+            sti_paint_span_avx2(&paint, row[1], x0, x1);
+            assert_memory_equal(row[1], want, sizeof want);
+        }
+#endif
     }
 }
 
@@ -319,7 +472,8 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_made_by_chance), cmocka_unit_test(test_our_own),
         cmocka_unit_test(test_waits),          cmocka_unit_test(test_tiers),
-        cmocka_unit_test(test_undrawn),        cmocka_unit_test(test_snapshot),
+        cmocka_unit_test(test_undrawn),        cmocka_unit_test(test_black),
+        cmocka_unit_test(test_spans),          cmocka_unit_test(test_snapshot),
     };
     if (argc >= 3 && strcmp(argv[1], "--write") == 0)
         return write_roms(argv[2], argc > 3 ? strtoul(argv[3], NULL, 10)

@@ -28,6 +28,29 @@ stint play run "$rom" --game none --frames 100 --load half.snapshot --actions ze
     --save joined.snapshot -q >/dev/null
 cmp -s whole.snapshot joined.snapshot || fail "two halves end elsewhere than the whole"
 
+# Peak within the plan, and the plan within 3 % of it: with a checkpoint and without one,
+# and of the largest image.
+peak_as_planned() { # arguments of stint train
+    stint train recipes/rally-ram.ini --steps 3 --set agent.horizon=4 --set agent.every=4 \
+        --set agent.groups=1 -j 1 --out peak --force --json "$@" >"$work/out" 2>"$work/err" ||
+        fail "stint train $*: $(tail -2 "$work/err")"
+    planned=$(sed 's/.*"planned_peak_bytes":\([0-9]*\).*/\1/' "$work/out")
+    peak=$(sed 's/.*"peak_rss_bytes":\([0-9]*\).*/\1/' "$work/out")
+    [ "$peak" -le "$planned" ] && [ $((planned * 100)) -le $((peak * 103)) ] ||
+        fail "stint train $*: a peak of $peak, planned $planned"
+}
+for i in 1 2 3 4 5 6; do
+    [ $i = 1 ] && cat recipes/roms/mapper-3f.bin >large.bin
+    cat large.bin large.bin >larger.bin && mv larger.bin large.bin
+done
+# (A sanitizer's own memory is in no plan.)
+if grep -q '^STINT_SANITIZE:.*=$' "$STINT_BUILD/CMakeCache.txt"; then
+    peak_as_planned --set env.envs=2048 --set run.checkpoint_every=0
+    peak_as_planned --set env.envs=2048 --set run.checkpoint_every=2
+    peak_as_planned --set env.envs=64 --rom large.bin --set env.game=none \
+        --set 'env.done=ram:0x80==255'
+fi
+
 refused() { # code, words, arguments of stint play
     code=$1 words=$2
     shift 2

@@ -267,12 +267,44 @@ static int tear_down(void **state)
     return rmdir(folder);
 }
 
+static void two_numbers(void *user, int64_t k, void *out)
+{
+    const int64_t numbers[2] = {*(int64_t *)user + 2 * k, *(int64_t *)user + 2 * k + 1};
+    memcpy(out, numbers, sizeof numbers);
+}
+
+static void bytes_are_asked_for_piece_by_piece(void **state)
+{
+    (void)state;
+    char path[128];
+    int64_t first = 40, read[6] = {0}, other = 9;
+    stint_session_blob blobs[2] = {
+        {.name = "made",
+         .bytes = sizeof read,
+         .piece_bytes = 16,
+         .piece = two_numbers,
+         .user = &first},
+        {.name = "whole", .bytes = sizeof other, .data = &other}};
+    stint_recipe *recipe = recipe_of("optimizer.name", "adam");
+    stint_session *s = open_session(recipe, true);
+    snprintf(path, sizeof path, "%s/a", folder);
+    assert_int_equal(stint_session_save(s, path, false, blobs, 2, NULL, 0), STINT_OK);
+    blobs[0].data = read;
+    other = 0;
+    assert_int_equal(stint_session_load(s, path, blobs, 2, NULL, 0), STINT_OK);
+    for (int i = 0; i < 6; i++)
+        assert_int_equal(read[i], 40 + i);
+    assert_int_equal(other, 9);
+    stint_session_close(s);
+    stint_recipe_destroy(recipe);
+}
+
 static void a_session_goes_on_from_its_file(void **state)
 {
     (void)state;
     char path[128], want[65], got[65];
     int64_t mine = 77;
-    stint_session_blob blob = {"mine", sizeof mine, &mine};
+    stint_session_blob blob = {.name = "mine", .bytes = sizeof mine, .data = &mine};
     stint_session_text text = {"whose", "ours"};
     stint_recipe *recipe = recipe_of("optimizer.name", "adam");
     stint_session *s = open_session(recipe, true);
@@ -405,6 +437,7 @@ int main(void)
         cmocka_unit_test(steps_allocate_nothing),
         cmocka_unit_test(a_small_budget_is_refused),
         cmocka_unit_test(inputs_must_be_named),
+        cmocka_unit_test(bytes_are_asked_for_piece_by_piece),
         cmocka_unit_test(a_session_goes_on_from_its_file),
         cmocka_unit_test(batches_run_through_a_graph_in_use),
         cmocka_unit_test(every_allocation_may_fail),
