@@ -6,9 +6,11 @@ and of the validation part.
                     [--threads N] [--tolerance T] [--folder DIR] [--bf16] [--estimate STEPS]
 
 For text recipes with characters as tokens, adamw, a cosine or constant schedule and no
-dropout; with quantise.bits, train.validation and loss.reference (another run), if wanted. The model is written from the formulas with torch.nn.functional alone; windows
-come from our generator (Philox), written out here. --tolerance makes a difference above it
-an error: of single losses, relative, and of the final weights, absolute.
+dropout; with quantise.bits, train.validation, loss.reference (another run) and
+loss.gradient_penalty, if wanted. The model is written from the formulas with
+torch.nn.functional alone; windows come from our generator (Philox), written out here.
+--tolerance makes a difference above it an error: of single losses, relative, and of the
+final weights, absolute.
 
 With --folder a comparison that was broken off goes on where it was when the same command is
 given again: both sides keep checkpoints there, and the result of each seed that is done.
@@ -114,6 +116,7 @@ class Transformer:
     bits = 0
     reference = None  # another one, that is not trained
     parts = None  # what its recipe says of [loss]
+    penalty = 0  # what the squared slope of the loss by the embeddings counts
 
     def __init__(self, path):
         with open(path, "rb") as f:
@@ -153,7 +156,8 @@ class Transformer:
         if self.llama:
             q, k = rotate(q, self.base), rotate(k, self.base)
         k, v = (z.repeat_interleave(self.heads // self.kv_heads, 1) for z in (k, v))
-        if hasattr(F, "scaled_dot_product_attention"):
+        # (That one is differentiated once.)
+        if hasattr(F, "scaled_dot_product_attention") and not self.penalty:
             y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
         else:
             scores = q @ k.transpose(-2, -1) / math.sqrt(size)
@@ -173,7 +177,7 @@ class Transformer:
             return self.loss_within(tokens, labels, reduction)
 
     def logits(self, tokens):
-        x = F.embedding(tokens, self.w["wte.weight"])
+        x = self.embedded = F.embedding(tokens, self.w["wte.weight"])
         if not self.llama:
             x = x + self.w["wpe.weight"][:tokens.shape[1]]
         for i in range(self.depth):
@@ -187,10 +191,11 @@ class Transformer:
     def loss_within(self, tokens, labels, reduction):
         return F.cross_entropy(self.logits(tokens), labels.flatten(), reduction=reduction)
 
-    def taught(self, tokens, labels):
-        """Labels, the reference's logits and its probabilities, by their factors."""
+    def losses(self, tokens, labels):
+        """The whole and the part against the labels: that, the reference's logits and its
+        probabilities, by their factors."""
         if not self.reference:
-            return self.loss(tokens, labels)
+            return (self.loss(tokens, labels),) * 2
         with torch.no_grad():
             v = self.reference.logits(tokens)
         u, p = self.logits(tokens), self.parts
@@ -198,9 +203,18 @@ class Transformer:
         target = v / t
         if top:
             target = target.masked_fill(v < v.topk(top, 1).values[:, -1:], -math.inf)
-        return (p["hard"] * F.cross_entropy(u, labels.flatten())
-                + p["pairing"] * F.mse_loss(u, v)
-                + p["soft"] * t * t * F.cross_entropy(u / t, target.softmax(1)))
+        hard = F.cross_entropy(u, labels.flatten())
+        return (p["hard"] * hard + p["pairing"] * F.mse_loss(u, v)
+                + p["soft"] * t * t * F.cross_entropy(u / t, target.softmax(1))), hard
+
+    def objective(self, tokens, labels):
+        """The loss, and what is to fall: with the mean over the sequences of the squared
+        norm of their own loss's slope by their embeddings."""
+        loss, hard = self.losses(tokens, labels)
+        if not self.penalty:
+            return loss, loss
+        slope, = torch.autograd.grad(hard, self.embedded, create_graph=True)
+        return loss, loss + self.penalty * len(tokens) * slope.square().sum()
 
     def groups(self, decay):
         decayed = [p for n, p in self.w.items()
@@ -268,9 +282,9 @@ def train_theirs(net, tokens, r, steps, seed, kept=None):
     for step in range(len(losses), steps):
         for group in optimizer.param_groups:
             group["lr"] = rate(r, step, steps, warmup)
-        loss = net.taught(*batches[step])
+        loss, objective = net.objective(*batches[step])
         optimizer.zero_grad()
-        loss.backward()
+        objective.backward()
         if r["optimizer.clip"] > 0:
             torch.nn.utils.clip_grad_norm_(list(net.w.values()), r["optimizer.clip"])
         optimizer.step()
@@ -307,6 +321,7 @@ def begin(args, seed, folder):
     net.bf16 = args.bf16
     r = read_recipe(f"{first}/recipe.ini")
     net.bits = int(r["quantise.bits"])
+    net.penalty = r["loss.gradient_penalty"]
     for s in args.set:  # (a path of this machine is not part of the resolved recipe)
         if s.startswith("loss.reference="):
             net.reference = Transformer(s.split("=", 1)[1] + "/model.safetensors")

@@ -32,7 +32,11 @@ static stint_status text_network(const stint_recipe *recipe, sti_network_desc *d
     const int64_t tokens =
         text ? stint_tokenizer_describe(text->tokenizer)->vocabulary : 0;
     sti_corpus_close(text);
-    return status == STINT_OK ? sti_recipe_text_network(recipe, tokens, desc) : status;
+    if (status == STINT_OK)
+        status = sti_recipe_text_network(recipe, tokens, desc);
+    if (status == STINT_OK)
+        desc->gradient_penalty = (float)sti_loss_section_of(recipe)->gradient_penalty;
+    return status;
 }
 
 static stint_status field_network(const stint_recipe *recipe, sti_network_desc *desc)

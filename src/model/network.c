@@ -293,33 +293,14 @@ static stint_value labels_loss(const sti_network_desc *desc, const stint_graph *
                                                : "loss");
 }
 
-/* The objective and factor times the mean over the images of |d own loss / d image|^2,
- * the loss being that against the labels: a reference changes with the image, too, and
- * is not to be held still (Drucker and LeCun 1992). Of the mean of n losses the
- * gradient is 1 / n of an image's own. */
-static stint_status add_penalty(const sti_network_desc *desc, sti_network *net,
-                                stint_value *objective)
-{
-    stint_graph *g = net->graph;
-    const float scale = desc->gradient_penalty * (float)net->images;
-    stint_value gradient;
-    const stint_status st =
-        sti_pass_gradient(g, labels_loss(desc, g), &net->input, 1, &gradient);
-    if (st != STINT_OK || gradient < 0)
-        return st;
-    const stint_value squares =
-        stint_sum(g, stint_mul(g, gradient, gradient), 0xf, false);
-    *objective = stint_add(g, *objective, stint_scale(g, squares, scale));
-    return stint_graph_check(g);
-}
-
 /* Gradients of the loss, or of loss and divergence, whose runs are added up. */
 static stint_status append_gradients(const sti_network_desc *desc, sti_network *net)
 {
     stint_graph *g = net->graph;
     stint_value objective = find_output(g, "loss");
-    stint_status st =
-        desc->gradient_penalty > 0 ? add_penalty(desc, net, &objective) : STINT_OK;
+    stint_status st = STINT_OK;
+    if (desc->gradient_penalty > 0)
+        st = sti_network_add_penalty(desc, net, labels_loss(desc, g), &objective);
     if (st == STINT_OK && desc->bayes.samples > 0) {
         sti_graph_keep_inputs(g);
         net->adds = true;

@@ -74,8 +74,9 @@ typedef struct sti_network_desc {
     sti_update_rule at_once; /* in training: see sti_graph_update_at_once; op NULL: at
                                 the end of a step */
     bool freeze_norm;        /* see sti_graph_freeze_norm */
-    float gradient_penalty;  /* in training, of images: what the mean square norm of the
-                                loss's gradient by an image counts */
+    float gradient_penalty;  /* in training, of images and text: what the mean square
+                                norm of the loss's gradient by an image, or by the
+                                embeddings of a sequence, counts */
     bool squares;            /* in training: |gradient|^2 is a metric */
     bool mixed;         /* in training: images have two labels, see train/mixup.h */
     bool class_weights; /* in training: images count by the input of that name */

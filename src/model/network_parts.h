@@ -19,4 +19,13 @@ void sti_network_add_loss_weights(const sti_network_desc *desc, sti_network *net
 stint_status sti_network_append_text(const sti_network_desc *desc, stint_mode mode,
                                      sti_network *net);
 
+/* To *objective: desc->gradient_penalty times the mean over the images (or sequences)
+ * of |d own loss / d image|^2, of a text by the embeddings of its tokens; loss is the
+ * mean of those against the labels, since a reference changes with the image, too, and
+ * is not to be held still (Drucker and LeCun 1992). Of the mean of n losses the
+ * gradient is 1 / n of an own one. */
+stint_status sti_network_add_penalty(const sti_network_desc *desc,
+                                     const sti_network *net, stint_value loss,
+                                     stint_value *objective);
+
 #endif

@@ -125,6 +125,7 @@ stint_status sti_inputs_open_data(const stint_recipe *recipe, sti_inputs *in)
     if (st == STINT_OK)
         st = text ? sti_inputs_open_text(in) : field ? open_field(in) : open_images(in);
     in->network.squares = sti_grow_section_of(recipe)->by == STI_GROW_NOISE;
+    in->network.gradient_penalty = (float)sti_loss_section_of(recipe)->gradient_penalty;
     if (st == STINT_OK)
         in->index_bytes = sti_alloc_now_bytes() - before;
     return st;

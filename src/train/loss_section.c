@@ -25,9 +25,11 @@ static const sti_option rows[] = {
      AT(gradient_penalty),
      .unit = "FACTOR",
      .help =
-         "of images: what the mean over them of the squared norm of the gradient by "
-         "the image counts, that of the loss against the labels; 0: none, and steps "
-         "are half as long"},
+         "what the mean over the images (of text: the sequences) of the squared norm "
+         "of "
+         "a gradient counts: that of the loss against the labels by the image, or by "
+         "the embeddings of the sequence's tokens; 0: none, and steps are half as "
+         "long"},
     {.name = "reference",
      .type = STI_OPTION_PATH,
      STI_OPTION_NO_BOUND,

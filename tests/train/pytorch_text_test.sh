@@ -1,7 +1,8 @@
 #!/bin/bash
 # A tiny gpt and a tiny llama against PyTorch: the same initial weights and windows, losses
 # of every step and weights after a few steps of AdamW with warm-up, cosine and clipping.
-# The same of rounded weights, of tokens held out, and of a loss against another model.
+# The same of rounded weights, of tokens held out, of a loss against another model, and of
+# a penalty on its gradient.
 # Skipped (77) where python3-torch or the program is missing.
 set -u
 
@@ -56,6 +57,7 @@ compare() {
 {
     for model in gpt llama; do # 16 steps are more than two epochs
         compare $model model.name=$model model.kv_heads=2
+        compare steady-$model model.name=$model model.kv_heads=2 loss.gradient_penalty=20
     done
     for model in gpt llama; do
         compare rounded-$model model.name=$model quantise.bits=5 train.validation=0.2
@@ -64,6 +66,8 @@ compare() {
     done
     compare taught-by-llama model.name=gpt loss.reference="$folder/llama/run-1" loss.top=4 \
         loss.pairing=0
+    compare taught-and-steady model.name=gpt loss.reference="$folder/llama/run-1" loss.top=4 \
+        quantise.bits=5 loss.gradient_penalty=20
 } >"$folder/lines"
 # All in one process: torch takes two seconds to come in.
 PYTHONDONTWRITEBYTECODE=1 "$python" - "$source/bench/text_pytorch.py" "$folder/lines" <<'PY'
@@ -80,5 +84,5 @@ for line in open(lines):
     except SystemExit as end:
         failed |= end.code not in (None, 0)
     count += 1
-sys.exit(failed or count != 7)
+sys.exit(failed or count != 10)
 PY
