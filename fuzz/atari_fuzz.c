@@ -26,7 +26,7 @@ static void run_program(const uint8_t *data, size_t size)
     static uint8_t rom[65536], cart_ram[32768], pictures[2][STI_SCREEN_BYTES];
     static sti_console console;
     const size_t bytes = 1024u * sizes[data[0] % sizeof sizes];
-    sti_screen screen = {pictures[0], pictures[1]};
+    sti_screen screen = {.now = pictures[0], .before = pictures[1]};
     sti_cart cart = {0};
     for (size_t i = 0; i < bytes; i++)
         rom[i] = data[i % size];
