@@ -5,15 +5,17 @@
 # mcunet-5fps.pkl and imagenet-sample.tar. WORK receives the activations (written once,
 # with python3-torch) and results. SZ3: folder of its source, built with cmake in
 # SZ3/build; without it, or without libzfp-dev and libzstd-dev, the peers are left out.
-# A table on stdout; the last lines have the averages over ReLU layers.
+# A table on stdout, with averages over ReLU layers; then a table of the same values rounded
+# to bfloat16, with what packing and unpacking gain where no copies in float32 are made.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
-[ $# -ge 3 ] || { sed -n '3,9s/^# //p' "$0" >&2; exit 2; }
+[ $# -ge 3 ] || { sed -n '3,10s/^# //p' "$0" >&2; exit 2; }
 build=$1 data=$2 work=$3 sz3=${4:-}
-python=/usr/bin/python3
+python=${PYTHON:-/usr/bin/python3}
 [ -s "$work/act/list.txt" ] || "$python" "$here/codec_activations.py" "$data" "$work/act"
 "$build/bench/codec_bench" "$work/act" --runs 3 >"$work/ours.tsv"
 "$build/bench/codec_bench" "$work/act" --runs 3 --dither >"$work/dither.tsv"
+"$build/bench/codec_bench" "$work/act" --runs 3 --dither --bf16 >"$work/half.tsv"
 if [ -n "$sz3" ] && [ ! -s "$work/peers.tsv" ]; then
     if g++ -O3 -march=native -std=c++17 -I"$sz3/include" -I"$sz3/build/include" \
         "$here/codec_peers.cpp" -o "$work/codec_peers" -lzfp -lzstd 2>"$work/peers.log"; then
@@ -64,4 +66,21 @@ print("all layers: %.3f bits a value, 1/%.2f; packs %.2f GB/s, unpacks %.2f GB/s
 if ratios:
     print("size beside SZ3's best mode, ReLU layers: mean %.3f, least %.3f, most %.3f" % (
         sum(ratios) / len(ratios), min(ratios), max(ratios)))
+
+half = rows("half")
+print("\nbfloat16, with dither; GB of float32 a second, and beside it through copies in float32")
+print("%-15s %-6s %8s %7s %7s %6s %6s %6s %6s" % (
+    "layer", "kind", "values", "float32", "bf16", "packs", "copies", "unpack", "copies"))
+for file, row in half.items():
+    print("%-15s %-6s %8d %7.3f %7.3f %6s %6s %6s %6s" % (
+        file[:-4], row[1], int(row[2]), float(dither[file][4]), float(row[4]), row[9], row[11],
+        row[10], row[12]))
+    if float(row[7]) > 1:
+        print("%s: BEYOND THE BOUND" % file)
+took = [sum(int(r[2]) * 4e-9 / float(r[k]) for r in half.values()) for k in (9, 11, 10, 12)]
+print("all layers: %.3f bits a value, as float32 %.3f; packing takes %.3f of the time with "
+      "copies, unpacking %.3f" % (
+          8 * sum(int(r[3]) for r in half.values()) / values,
+          8 * sum(int(r[3]) for r in dither.values()) / values, took[0] / took[1],
+          took[2] / took[3]))
 PY

@@ -1,5 +1,6 @@
 /* Any bytes as a packed block: refused, or unpacked into arrays of exactly the size
- * that the head says, with every instruction set alike. Checksums would keep all but
+ * that the head says, with every instruction set alike, and into bfloat16 as the same
+ * numbers rounded. Checksums would keep all but
  * whole blocks out, so they are made to fit first, unless the last byte is odd. */
 #include <stdint.h>
 #include <stdlib.h>
@@ -50,7 +51,8 @@ static stint_status unpack_as(sti_isa isa, const stint_codec_desc *desc,
     const sti_team team = {1};
     size_t bytes;
     sti_isa_force(isa);
-    if (sti_codec_workspace_bytes(desc, team.threads, &bytes) != STINT_OK)
+    if ((sink->x ? sti_codec_workspace_bytes : sti_codec_parts_workspace_bytes)(
+            desc, team.threads, &bytes) != STINT_OK)
         abort();
     void *workspace = malloc(bytes);
     if (!workspace)
@@ -70,8 +72,9 @@ static void unpack_block(const uint8_t *block, size_t size)
     memcpy(desc.dim, info.dim, sizeof desc.dim);
     const size_t bytes = (size_t)info.count * sizeof(float);
     float *x = malloc(bytes ? bytes : 1), *y = malloc(bytes ? bytes : 1);
+    sti_bf16 *half = malloc(bytes ? bytes / 2 : 1);
     uint8_t *bits = malloc((size_t)info.count / 8 + 1);
-    if (!x || !y || !bits)
+    if (!x || !y || !half || !bits)
         exit(1);
     memset(bits, 0x6d, (size_t)info.count / 8 + 1);
     sti_codec_head head;
@@ -83,6 +86,13 @@ static void unpack_block(const uint8_t *block, size_t size)
     const stint_status b = unpack_as(STI_ISA_AVX512, &desc, block, size, mask, &to_y);
     if (a != b || (a == STINT_OK && bytes && memcmp(x, y, bytes) != 0))
         abort();
+    const sti_codec_sink to_half = {.x16 = half, .kind = kind};
+    if (unpack_as(STI_ISA_AVX2, &desc, block, size, mask, &to_half) != a)
+        abort();
+    for (int64_t i = 0; i < info.count && a == STINT_OK; i++)
+        if (half[i] != sti_bf16_from_f32(x[i]))
+            abort();
+    free(half);
     free(x);
     free(y);
     free(bits);

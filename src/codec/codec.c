@@ -51,7 +51,7 @@ static bool room_to_pack(const sti_codec_layout *l, int threads, size_t *total,
 }
 
 typedef struct unpack_room {
-    size_t table, usual, offset, damaged;
+    size_t table, usual, offset, damaged, parts;
 } unpack_room;
 
 static int64_t groups_of(const sti_codec_layout *l)
@@ -59,13 +59,23 @@ static int64_t groups_of(const sti_codec_layout *l)
     return (l->chunks + STI_CODEC_GROUP - 1) / STI_CODEC_GROUP;
 }
 
-static bool room_to_unpack(const sti_codec_layout *l, size_t *total, unpack_room *r)
+/* Values of a group of chunks. */
+static int64_t part_of(const sti_codec_layout *l)
+{
+    const int64_t most = STI_CODEC_GROUP * l->chunk;
+    return l->count < most ? l->count : most;
+}
+
+/* parts: of so many threads that have one. */
+static bool room_to_unpack(const sti_codec_layout *l, int parts, size_t *total,
+                           unpack_room *r)
 {
     return reserve(total, (int64_t)STI_CODEC_CONTEXTS * STI_CODEC_SCALE, 4,
                    &r->table) &&
            reserve(total, l->channels + STI_CODEC_LANES, 4, &r->usual) &&
            reserve(total, groups_of(l), 8, &r->offset) &&
-           reserve(total, groups_of(l), 1, &r->damaged);
+           reserve(total, groups_of(l), 1, &r->damaged) &&
+           reserve(total, parts * part_of(l), sizeof(float), &r->parts);
 }
 
 /* Where both begin: the model, at the first multiple of 64. */
@@ -76,26 +86,39 @@ static int threads_of(int threads)
     return threads < 1 ? 1 : threads > STI_CODEC_THREADS ? STI_CODEC_THREADS : threads;
 }
 
-static stint_status room_of(const sti_codec_layout *l, int threads, size_t *bytes_out,
-                            pack_room *pack, unpack_room *unpack)
+/* parts: unpacking has no other place for values. */
+static stint_status room_of(const sti_codec_layout *l, int threads, bool parts,
+                            size_t *bytes_out, pack_room *pack, unpack_room *unpack)
 {
     size_t a = model_room, b = model_room;
     if (!room_to_pack(l, threads_of(threads), &a, pack) ||
-        !room_to_unpack(l, &b, unpack))
+        !room_to_unpack(l, parts ? threads : 0, &b, unpack))
         return sti_fail(STINT_E_USAGE, "codec: a workspace beyond all memory");
     *bytes_out = (a > b ? a : b) + 63;
     return STINT_OK;
 }
 
-stint_status sti_codec_workspace_bytes(const stint_codec_desc *desc, int threads,
-                                       size_t *bytes_out)
+static stint_status workspace_bytes(const stint_codec_desc *desc, int threads,
+                                    bool parts, size_t *bytes_out)
 {
     sti_codec_layout l;
     pack_room pack;
     unpack_room unpack;
     const stint_status status = sti_codec_check_shape(desc, &l);
-    return status == STINT_OK ? room_of(&l, threads, bytes_out, &pack, &unpack)
+    return status == STINT_OK ? room_of(&l, threads, parts, bytes_out, &pack, &unpack)
                               : status;
+}
+
+stint_status sti_codec_workspace_bytes(const stint_codec_desc *desc, int threads,
+                                       size_t *bytes_out)
+{
+    return workspace_bytes(desc, threads, false, bytes_out);
+}
+
+stint_status sti_codec_parts_workspace_bytes(const stint_codec_desc *desc, int threads,
+                                             size_t *bytes_out)
+{
+    return workspace_bytes(desc, threads, true, bytes_out);
 }
 
 static stint_status check_workspace(const void *workspace, size_t given, size_t wanted)
@@ -151,12 +174,13 @@ stint_status sti_codec_pack(const sti_team *team, const stint_codec_desc *desc,
     size_t wanted = 0;
     stint_status status = sti_codec_check(desc, &p.layout);
     if (status == STINT_OK)
-        status = room_of(&p.layout, p.team.threads, &wanted, &pack, &unpack);
+        status = room_of(&p.layout, p.team.threads, false, &wanted, &pack, &unpack);
     if (status == STINT_OK)
         status = check_workspace(workspace, workspace_bytes, wanted);
     if (status != STINT_OK)
         return status;
-    if ((!source->x && !source->make && p.layout.count > 0) || !result_out)
+    const bool nothing = !source->x && !source->x16 && !source->make;
+    if ((nothing && p.layout.count > 0) || !result_out)
         return sti_fail(STINT_E_INPUT, "codec: no memory is given");
     place_pack(&p, align_64(workspace), &pack);
     status = sti_codec_pack_run(&p);
@@ -217,12 +241,13 @@ stint_status sti_codec_unpack(const sti_team *team, const stint_codec_desc *desc
     size_t wanted = 0;
     stint_status status = sti_codec_check_shape(desc, &job.layout);
     if (status == STINT_OK)
-        status = room_of(&job.layout, team->threads, &wanted, &pack, &unpack);
+        status = room_of(&job.layout, team->threads, !sink->x, &wanted, &pack, &unpack);
     if (status == STINT_OK)
         status = check_workspace(workspace, workspace_bytes, wanted);
     if (status != STINT_OK)
         return status;
-    if (!packed || (!sink->x && job.layout.count > 0))
+    const bool nowhere = !sink->x && !sink->x16 && !sink->take;
+    if (!packed || (nowhere && job.layout.count > 0))
         return sti_fail(STINT_E_INPUT, "codec: no memory is given");
     status = sti_codec_head_read(packed, bytes, &job.head);
     if (status == STINT_OK)
@@ -235,6 +260,8 @@ stint_status sti_codec_unpack(const sti_team *team, const stint_codec_desc *desc
     job.usual = (void *)(base + unpack.usual);
     job.offset = (void *)(base + unpack.offset);
     job.damaged = (void *)(base + unpack.damaged);
+    job.part = (void *)(base + unpack.parts);
+    job.part_n = part_of(&job.layout);
     return sti_codec_unpack_run(team, &job);
 }
 

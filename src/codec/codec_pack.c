@@ -7,6 +7,7 @@
 
 #include "base/fail.h"
 #include "codec/codec_work.h"
+#include "kernel/lane/bf16_kernels.h"
 
 enum {
     PROBE_N = 4096,       /* of a unit that predictors are compared on */
@@ -69,7 +70,10 @@ static const float *values_at(const sti_codec_pack_job *p, int64_t begin, int64_
 {
     if (p->source.x)
         return p->source.x + begin;
-    p->source.make(p->source.arg, begin, n, room);
+    if (p->source.x16)
+        sti_bf16_kernels_now()->to_f32(n, p->source.x16 + begin, room);
+    else
+        p->source.make(p->source.arg, begin, n, room);
     return room;
 }
 

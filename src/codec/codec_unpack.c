@@ -5,6 +5,7 @@
 
 #include "base/fail.h"
 #include "codec/codec_work.h"
+#include "kernel/lane/bf16_kernels.h"
 
 static stint_status damaged(const char *what)
 {
@@ -106,15 +107,21 @@ typedef struct part {
 
 typedef struct group {
     const sti_codec_unpack_job *job;
+    float *x; /* where value `begin` of the array goes */
+    int64_t begin;
     sti_codec_stream stream[STI_CODEC_GROUP];
     part part[STI_CODEC_GROUP];
     int parts;
 } group;
 
-static void hand_over(const sti_codec_unpack_job *job, int64_t begin, int64_t n)
+static void hand_over(const group *g, int64_t begin, int64_t n)
 {
-    if (job->sink.take)
-        job->sink.take(job->sink.arg, begin, n, job->sink.x + begin);
+    const sti_codec_sink *sink = &g->job->sink;
+    float *at = g->x + (begin - g->begin);
+    if (sink->take)
+        sink->take(sink->arg, begin, n, at);
+    if (sink->x16)
+        sti_bf16_kernels_now()->from_f32(n, at, sink->x16 + begin);
 }
 
 /* Those of values [.., to); they are in order. */
@@ -145,7 +152,7 @@ static bool restore_to(group *g, int i, int64_t to)
                              (char *)s->w + 4 * from);
     if (!put_outliers(s, p, to))
         return false;
-    hand_over(g->job, s->begin + from, to - from);
+    hand_over(g, s->begin + from, to - from);
     p->restored = to;
     return true;
 }
@@ -195,24 +202,25 @@ static void add_part(group *g, const uint8_t *at, const sti_codec_entry *e,
 {
     const uint8_t *list = at + e->bytes - (size_t)e->outliers * STI_CODEC_OUTLIER_BYTES;
     const sti_codec_sink *sink = &g->job->sink;
-    const float *also = sink->also ? sink->also : sink->x;
+    float *x = g->x + (begin - g->begin);
     sti_codec_stream *s = &g->stream[g->parts];
     *s = (sti_codec_stream){.words = at + STI_CODEC_STATES_BYTES,
                             .end = list,
                             .mask = g->job->mask,
                             .begin = begin,
                             .n = n,
-                            .w = sink->x + begin,
-                            .also = also + begin};
+                            .w = x,
+                            .also = sink->also ? sink->also + begin : x};
     memcpy(s->state, at, sizeof s->state);
     g->part[g->parts++] = (part){.outliers = list, .outlier_count = e->outliers};
 }
 
-static bool unpack_group(const sti_codec_unpack_job *job, int64_t index)
+static bool unpack_group(const sti_codec_unpack_job *job, int64_t index, int worker)
 {
     const int64_t first = index * STI_CODEC_GROUP;
     const uint8_t *at = job->packed + job->offset[index];
-    group g = {.job = job};
+    group g = {.job = job, .begin = first * job->layout.chunk};
+    g.x = job->sink.x ? job->sink.x + g.begin : job->part + worker * job->part_n;
     for (int64_t i = first; i < first + STI_CODEC_GROUP && i < job->layout.chunks;
          i++) {
         const sti_codec_entry e = entry_of(job, i);
@@ -221,8 +229,8 @@ static bool unpack_group(const sti_codec_unpack_job *job, int64_t index)
         if (job->kernels->checksum(at, e.bytes) != e.checksum)
             return false;
         if (e.outliers == STI_CODEC_RAW) {
-            memcpy(job->sink.x + begin, at, e.bytes);
-            hand_over(job, begin, n);
+            memcpy(g.x + (begin - g.begin), at, e.bytes);
+            hand_over(&g, begin, n);
         } else {
             add_part(&g, at, &e, begin, n);
         }
@@ -233,9 +241,8 @@ static bool unpack_group(const sti_codec_unpack_job *job, int64_t index)
 
 static void unpack_piece(void *arg, int64_t piece, int worker)
 {
-    (void)worker;
     const sti_codec_unpack_job *job = arg;
-    job->damaged[piece] = !unpack_group(job, piece);
+    job->damaged[piece] = !unpack_group(job, piece, worker);
 }
 
 stint_status sti_codec_unpack_run(const sti_team *team, sti_codec_unpack_job *job)

@@ -63,6 +63,8 @@ typedef struct sti_codec_unpack_job {
     int32_t *usual;
     int64_t *offset;  /* [groups] of a group's first chunk */
     uint8_t *damaged; /* [groups] */
+    float *part;      /* [threads][part_n], where sink.x is NULL */
+    int64_t part_n;   /* values of a group of chunks */
 } sti_codec_unpack_job;
 
 /* STINT_E_INPUT: damaged. */

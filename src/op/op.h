@@ -143,9 +143,9 @@ typedef struct sti_pack_attr {
     int16_t sum;      /* with norm: unpacking also makes a sum with a residual */
 } sti_pack_attr;
 
-/* in: x f32; bounds; mean and inverse deviation with norm; sign bits or STI_NO_INPUT
- * (without norm they promise zeros where they are 0).
- * out: block, U8 [capacity]; what packing did. */
+/* in: x f32 or bf16; bounds; mean and inverse deviation with norm; sign bits or
+ * STI_NO_INPUT (without norm they promise zeros where they are 0). out: block, U8
+ * [capacity]; what packing did. */
 extern const sti_op sti_op_pack;
 stint_value sti_op_add_pack(stint_graph *g, const sti_pack_attr *attr, stint_value x,
                             stint_value bounds, stint_value mean, stint_value inverse,
@@ -154,7 +154,8 @@ stint_value sti_op_add_pack(stint_graph *g, const sti_pack_attr *attr, stint_val
 /* in: block; mean, inverse, scale and shift with norm; bits as packing had them; with
  * norm a residual or STI_NO_INPUT.
  * out: x, and with norm y = scale (x - mean) inverse + shift + residual where the bit
- * is set, 0 elsewhere; both optional. Its attributes begin with those of its pack. */
+ * is set, 0 elsewhere; both optional, and rounded where x was in bfloat16, of which
+ * there are no residuals. Its attributes begin with those of its pack. */
 extern const sti_op sti_op_unpack;
 stint_value sti_op_add_unpack(stint_graph *g, const sti_node *pack, stint_value scale,
                               stint_value shift, stint_value residual);

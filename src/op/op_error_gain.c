@@ -2,7 +2,6 @@
  * (kernel/fold/error_gain.h), found only in the few steps that collect. */
 #include <string.h>
 
-#include "kernel/elementwise/elementwise_bf16.h"
 #include "kernel/fold/error_gain.h"
 #include "kernel/fold/fold.h"
 #include "op/op_bf16.h"
@@ -93,17 +92,7 @@ static stint_status infer_gain(const stint_graph *graph, const sti_node *node,
                                        : STINT_OK;
 }
 
-/* Room for an input that has to be widened first. */
-static size_t wide_bytes(const stint_graph *graph, const sti_node *node, int i)
-{
-    const stint_shape *x =
-        sti_op_has_in(node, i) ? sti_op_in_shape(graph, node, i) : NULL;
-    return x && x->dtype == STINT_BF16
-               ? STI_ALIGN_UP((size_t)stint_shape_count(x) * sizeof(float), 64)
-               : 0;
-}
-
-static size_t own_scratch(const stint_graph *graph, const sti_node *node, int threads)
+static size_t gain_scratch(const stint_graph *graph, const sti_node *node, int threads)
 {
     const stint_shape *dy = sti_op_in_shape(graph, node, DY);
     if (is_norm(node))
@@ -113,37 +102,23 @@ static size_t own_scratch(const stint_graph *graph, const sti_node *node, int th
     return sti_error_gain_scratch_bytes(&shape, threads);
 }
 
-static size_t gain_scratch(const stint_graph *graph, const sti_node *node, int threads)
+static sti_gain_values values_of(const sti_call *call, int i)
 {
-    return wide_bytes(graph, node, X) + wide_bytes(graph, node, DY) +
-           own_scratch(graph, node, threads);
-}
-
-/* The input as float32: itself, or widened into *scratch, which moves behind it. */
-static const float *as_f32(const sti_call *call, int i, char **scratch)
-{
-    const size_t bytes = wide_bytes(call->graph, call->node, i);
-    float *wide = (float *)(void *)*scratch;
-    if (bytes == 0)
-        return call->in[i];
-    sti_bf16_widen(call->team,
-                   stint_shape_count(sti_op_in_shape(call->graph, call->node, i)),
-                   call->in[i], wide);
-    *scratch += bytes;
-    return wide;
+    const stint_shape *shape = sti_op_in_shape(call->graph, call->node, i);
+    return shape->dtype == STINT_BF16 ? (sti_gain_values){.bf16 = call->in[i]}
+                                      : (sti_gain_values){.f32 = call->in[i]};
 }
 
 static double find_gain(const sti_call *call)
 {
-    char *scratch = call->scratch;
-    const float *dy = as_f32(call, DY, &scratch);
-    const float *x = is_norm(call->node) ? NULL : as_f32(call, X, &scratch);
-    const stint_shape *s = sti_op_in_shape(call->graph, call->node, DY);
+    const stint_shape *dy = sti_op_in_shape(call->graph, call->node, DY);
     if (is_norm(call->node))
-        return sti_error_gain_norm(call->team, stint_shape_count(s) / columns(s),
-                                   columns(s), dy, call->in[BITS], scratch);
+        return sti_error_gain_norm(call->team, stint_shape_count(dy) / columns(dy),
+                                   columns(dy), values_of(call, DY), call->in[BITS],
+                                   call->scratch);
     const sti_conv_shape shape = conv_shape(call->graph, call->node);
-    return sti_error_gain_conv(call->team, &shape, x, dy, call->in[FACTOR], scratch);
+    return sti_error_gain_conv(call->team, &shape, values_of(call, X),
+                               values_of(call, DY), call->in[FACTOR], call->scratch);
 }
 
 /* An error e in (x - mean) inverse reaches dx as e dscale / rows, beside dy there;

@@ -7,6 +7,7 @@
 
 #include "codec/codec.h"
 #include "kernel/fold/fold.h"
+#include "kernel/lane/bf16_kernels.h"
 #include "op/op_priv.h"
 
 enum { X, BOUNDS, MEAN, INVERSE, PACK_BITS }; /* of pack */
@@ -34,7 +35,7 @@ typedef struct pack_head {
 typedef struct unpack_attr {
     sti_pack_attr pack;
     int64_t dim[STINT_MAX_RANK];
-    int32_t rank, masked;
+    int32_t rank, masked, half; /* half: in bfloat16 */
 } unpack_attr;
 
 /* ---- shapes ---- */
@@ -72,6 +73,18 @@ static size_t workspace_bytes(const stint_shape *shape, int threads)
     return STI_ALIGN_UP(bytes, 64);
 }
 
+/* A workspace for unpacking: bfloat16 values have no place as float32 outside of it. */
+static size_t unpack_workspace_bytes(const stint_shape *shape, int threads)
+{
+    const stint_codec_desc desc = codec_desc(shape);
+    size_t bytes = 0;
+    if (shape->dtype != STINT_BF16)
+        return workspace_bytes(shape, threads);
+    if (sti_codec_parts_workspace_bytes(&desc, threads, &bytes) != STINT_OK)
+        return 0;
+    return STI_ALIGN_UP(bytes, 64);
+}
+
 /* Statistics of channels, in[first] and in[first + 1]. */
 static stint_status check_channels(const stint_graph *graph, const sti_node *node,
                                    const stint_shape *x, int first, int count)
@@ -96,10 +109,11 @@ static stint_status infer_pack(const stint_graph *graph, const sti_node *node,
 {
     const sti_pack_attr *attr = node->attr;
     stint_status st = sti_op_check_count(node, 5);
-    if (st != STINT_OK || (st = sti_op_check_f32(graph, node, X)) != STINT_OK ||
-        (st = sti_op_check_f32(graph, node, BOUNDS)) != STINT_OK)
+    if (st != STINT_OK || (st = sti_op_check_f32(graph, node, BOUNDS)) != STINT_OK)
         return st;
     const stint_shape *x = sti_op_in_shape(graph, node, X);
+    if (x->dtype != STINT_BF16 && (st = sti_op_check_f32(graph, node, X)) != STINT_OK)
+        return st;
     const stint_shape *bounds = sti_op_in_shape(graph, node, BOUNDS);
     if (bounds->rank != 2 || bounds->dim[1] != STI_BOUND_FIELDS || attr->row < 0 ||
         attr->row >= bounds->dim[0])
@@ -121,7 +135,8 @@ static stint_status infer_unpack(const stint_graph *graph, const sti_node *node,
                                  stint_shape *out)
 {
     const unpack_attr *attr = node->attr;
-    const stint_shape x = stint_shape_make(STINT_F32, attr->rank, attr->dim);
+    const stint_shape x =
+        stint_shape_make(attr->half ? STINT_BF16 : STINT_F32, attr->rank, attr->dim);
     const stint_shape block = stint_shape_make(STINT_U8, 1, &attr->pack.capacity);
     stint_status st = sti_op_check_count(node, 7);
     if (st == STINT_OK)
@@ -131,7 +146,8 @@ static stint_status infer_unpack(const stint_graph *graph, const sti_node *node,
     if (st == STINT_OK)
         st = check_bits(graph, node, UNPACK_BITS, &x);
     if (st == STINT_OK && sti_op_has_in(node, U_RESIDUAL))
-        st = sti_op_check_shape(graph, node, U_RESIDUAL, &x);
+        st = attr->half ? sti_fail(STINT_E_INPUT, "unpack: a sum is made in float32")
+                        : sti_op_check_shape(graph, node, U_RESIDUAL, &x);
     out[0] = out[1] = x;
     return st;
 }
@@ -144,7 +160,8 @@ typedef struct packing {
     const float *bounds; /* the row */
     stint_codec_desc desc;
     double wanted;
-    sti_fold fold; /* of the input, for norm */
+    sti_fold fold;       /* of the input, for norm */
+    const sti_bf16 *x16; /* the input, if it is in bfloat16 */
     sti_codec_source source;
     const uint8_t *mask;
     void *workspace;
@@ -197,9 +214,16 @@ static stint_status pack_within(packing *p, float range, stint_codec_result *res
     return st;
 }
 
-static void make_folded(const void *fold, int64_t begin, int64_t n, float *u_out)
+static void make_folded(const void *arg, int64_t begin, int64_t n, float *u_out)
 {
-    sti_fold_f32(fold, begin, n, u_out);
+    const packing *p = arg;
+    sti_fold fold = p->fold;
+    if (p->x16) {
+        sti_bf16_kernels_now()->to_f32(n, p->x16 + begin, u_out);
+        fold.x = u_out;
+        fold.first = begin;
+    }
+    sti_fold_f32(&fold, begin, n, u_out);
 }
 
 typedef struct range_of {
@@ -228,6 +252,8 @@ static void range_piece(void *arg, int64_t piece, int worker)
     (void)worker;
     if (r->source.x)
         x = r->source.x + begin;
+    else if (r->source.x16)
+        sti_bf16_kernels_now()->to_f32(n, r->source.x16 + begin, made);
     else
         r->source.make(r->source.arg, begin, n, made);
     r->part[piece] = largest(x, n);
@@ -277,21 +303,40 @@ static size_t pack_scratch(const stint_graph *graph, const sti_node *node, int t
     return STI_ALIGN_UP(codec > range ? codec : range, 64);
 }
 
+/* The input normalised, with the coarseness of what its bits are not set for. */
+static void set_folded(packing *p)
+{
+    const sti_call *call = p->call;
+    const stint_shape *x = sti_op_in_shape(call->graph, call->node, X);
+    p->fold = (sti_fold){.c = last_dim(x),
+                         .coarse = coarse_of(x),
+                         .x = p->source.x,
+                         .mean = call->in[MEAN],
+                         .inv = call->in[INVERSE],
+                         .bits = call->in[PACK_BITS]};
+    p->x16 = p->source.x16;
+    p->source = (sti_codec_source){.make = make_folded,
+                                   .arg = p,
+                                   .from = p->source.x,
+                                   .kind = call->in[PACK_BITS]};
+}
+
 static void run_pack(const sti_call *call)
 {
     const sti_pack_attr *attr = call->node->attr;
     const stint_shape *x = sti_op_in_shape(call->graph, call->node, X);
     const float *table = call->in[BOUNDS];
-    packing p = {.call = call,
-                 .attr = attr,
-                 .bounds = table + (int64_t)attr->row * STI_BOUND_FIELDS,
-                 .desc = codec_desc(x),
-                 .source = {.x = call->in[X]},
-                 .mask = attr->norm ? NULL : call->in[PACK_BITS],
-                 .workspace = call->scratch,
-                 .workspace_bytes =
-                     pack_scratch(call->graph, call->node, call->team->threads),
-                 .count = stint_shape_count(x)};
+    packing p = {
+        .call = call,
+        .attr = attr,
+        .bounds = table + (int64_t)attr->row * STI_BOUND_FIELDS,
+        .desc = codec_desc(x),
+        .source = x->dtype == STINT_BF16 ? (sti_codec_source){.x16 = call->in[X]}
+                                         : (sti_codec_source){.x = call->in[X]},
+        .mask = attr->norm ? NULL : call->in[PACK_BITS],
+        .workspace = call->scratch,
+        .workspace_bytes = pack_scratch(call->graph, call->node, call->team->threads),
+        .count = stint_shape_count(x)};
     stint_codec_result result = {0};
     float *stats = call->out[1];
     pack_head head = {0};
@@ -299,14 +344,8 @@ static void run_pack(const sti_call *call)
     p.desc.seed = call->step->seed;
     p.desc.id = (uint64_t)attr->row << 48 | (uint64_t)call->step->step;
     p.desc.shard = (uint32_t)call->step->shard;
-    if (attr->norm) {
-        p.fold = (sti_fold){last_dim(x),    coarse_of(x),      call->in[X],
-                            call->in[MEAN], call->in[INVERSE], call->in[PACK_BITS]};
-        p.source = (sti_codec_source){.make = make_folded,
-                                      .arg = &p.fold,
-                                      .from = call->in[X],
-                                      .kind = call->in[PACK_BITS]};
-    }
+    if (attr->norm)
+        set_folded(&p);
     stats[STI_PACK_RANGE] = wants_range(p.bounds) ? find_range(&p) : 0.0f;
     stint_status st = pack_within(&p, stats[STI_PACK_RANGE], &result);
     head.bytes = st == STINT_OK ? (int64_t)result.bytes : 0;
@@ -357,34 +396,89 @@ static size_t unpack_scratch(const stint_graph *graph, const sti_node *node,
     const stint_shape *x = sti_op_out_shape(graph, node, 0);
     const unpack_attr *attr = node->attr;
     size_t deviation = attr->pack.norm ? (size_t)last_dim(x) * sizeof(float) : 0;
-    return workspace_bytes(x, threads) + deviation;
+    return unpack_workspace_bytes(x, threads) + deviation;
 }
+
+/* What unpacked values go through, and where to: in float32 to the unfold's x and y; in
+ * bfloat16, where those are NULL, to x16 and y16. */
+typedef struct unfolding {
+    sti_unfold unfold;
+    sti_bf16 *x16, *y16;
+} unfolding;
 
 /* deviation: scratch [c] */
-static sti_unfold unfold_of(const sti_call *call, float *u, float *deviation)
+static unfolding unfolding_of(const sti_call *call, float *deviation)
 {
+    const unpack_attr *attr = call->node->attr;
+    const stint_shape *shape = sti_op_out_shape(call->graph, call->node, 0);
     const float *inverse = call->in[U_INVERSE];
-    const int64_t c = last_dim(sti_op_out_shape(call->graph, call->node, 0));
+    const int64_t c = last_dim(shape);
     for (int64_t k = 0; k < c && call->out[0]; k++)
         deviation[k] = 1.0f / inverse[k];
-    return (sti_unfold){.c = c,
-                        .coarse =
-                            coarse_of(sti_op_out_shape(call->graph, call->node, 0)),
-                        .u = u,
-                        .mean = call->in[U_MEAN],
-                        .deviation = deviation,
-                        .scale = call->in[U_SCALE],
-                        .shift = call->in[U_SHIFT],
-                        .residual = call->in[U_RESIDUAL],
-                        .bits = call->in[UNPACK_BITS],
-                        .x = call->out[0],
-                        .y = call->out[1]};
+    unfolding u = {.unfold = {.c = c,
+                              .coarse = coarse_of(shape),
+                              .mean = call->in[U_MEAN],
+                              .deviation = deviation,
+                              .scale = call->in[U_SCALE],
+                              .shift = call->in[U_SHIFT],
+                              .residual = call->in[U_RESIDUAL],
+                              .bits = call->in[UNPACK_BITS]}};
+    if (attr->half) {
+        u.x16 = call->out[0];
+        u.y16 = call->out[1];
+    } else {
+        u.unfold.x = call->out[0];
+        u.unfold.y = call->out[1];
+        u.unfold.u = call->out[0] ? call->out[0] : call->out[1];
+    }
+    return u;
 }
 
-static void take_folded(const void *unfold, int64_t begin, int64_t n, float *u)
+static void take_folded(const void *arg, int64_t begin, int64_t n, float *u)
 {
-    (void)u; /* unfold knows it */
-    sti_unfold_f32(unfold, begin, n);
+    const unfolding *to = arg;
+    (void)u; /* the unfold knows it */
+    sti_unfold_f32(&to->unfold, begin, n);
+}
+
+/* By parts that stay in the nearest cache: x over u, y beside it. */
+static void take_rounded(const void *arg, int64_t begin, int64_t n, float *u)
+{
+    enum { PART = 2048 };
+    const unfolding *to = arg;
+    const sti_bf16_kernels *kernels = sti_bf16_kernels_now();
+    float y[PART];
+    for (int64_t at = begin; at < begin + n; at += PART) {
+        const int64_t here = begin + n - at < PART ? begin + n - at : PART;
+        sti_unfold part = to->unfold;
+        float *x = u + (at - begin);
+        part.first = at;
+        part.u = x;
+        part.x = to->x16 ? x : NULL;
+        part.y = to->y16 ? y : NULL;
+        sti_unfold_f32(&part, at, here);
+        if (to->x16)
+            kernels->from_f32(here, x, to->x16 + at);
+        if (to->y16)
+            kernels->from_f32(here, y, to->y16 + at);
+    }
+}
+
+static sti_codec_sink sink_of(const sti_call *call, unfolding *to, float *deviation)
+{
+    const unpack_attr *attr = call->node->attr;
+    void *out = call->out[0] ? call->out[0] : call->out[1];
+    if (!attr->pack.norm)
+        return attr->half ? (sti_codec_sink){.x16 = out} : (sti_codec_sink){.x = out};
+    *to = unfolding_of(call, deviation);
+    if (attr->half)
+        return (sti_codec_sink){
+            .take = take_rounded, .arg = to, .kind = call->in[UNPACK_BITS]};
+    return (sti_codec_sink){.x = out,
+                            .take = take_folded,
+                            .arg = to,
+                            .also = call->out[0] ? call->out[1] : NULL,
+                            .kind = call->in[UNPACK_BITS]};
 }
 
 /* `byte` everywhere. */
@@ -402,20 +496,13 @@ static void run_unpack(const sti_call *call)
     const unpack_attr *attr = call->node->attr;
     const stint_shape *shape = sti_op_out_shape(call->graph, call->node, 0);
     const stint_codec_desc desc = codec_desc(shape);
-    const size_t workspace = workspace_bytes(shape, call->team->threads);
+    const size_t workspace = unpack_workspace_bytes(shape, call->team->threads);
     const char *block = call->in[BLOCK];
-    sti_codec_sink sink = {.x = call->out[0] ? call->out[0] : call->out[1]};
-    sti_unfold unfold;
+    unfolding to;
+    const sti_codec_sink sink =
+        sink_of(call, &to, (float *)(void *)((char *)call->scratch + workspace));
     pack_head head;
     memcpy(&head, block, sizeof head);
-    if (attr->pack.norm) {
-        unfold = unfold_of(call, sink.x,
-                           (float *)(void *)((char *)call->scratch + workspace));
-        sink.take = take_folded;
-        sink.arg = &unfold;
-        sink.also = call->out[0] ? call->out[1] : NULL;
-        sink.kind = call->in[UNPACK_BITS];
-    }
     if (head.bytes == 0)
         unpack_void(call, 0); /* it did not fit: the run is void */
     else if (sti_codec_unpack(call->team, &desc, block + HEAD_BYTES, (size_t)head.bytes,
@@ -448,7 +535,9 @@ stint_value sti_op_add_unpack(stint_graph *g, const sti_node *pack, stint_value 
                               stint_value shift, stint_value residual)
 {
     const stint_shape *x = sti_op_in_shape(g, pack, X);
-    unpack_attr attr = {.pack = *(const sti_pack_attr *)pack->attr, .rank = x->rank};
+    unpack_attr attr = {.pack = *(const sti_pack_attr *)pack->attr,
+                        .rank = x->rank,
+                        .half = x->dtype == STINT_BF16};
     const bool norm = attr.pack.norm != 0;
     attr.masked = !norm && sti_op_has_in(pack, PACK_BITS);
     memcpy(attr.dim, x->dim, sizeof attr.dim);

@@ -7,14 +7,13 @@
  *
  * pack stands after the last forward reader, unpack before the first backward one, and
  * every backward reader reads what was unpacked: the raw tensor then dies with the
- * forward half by its lifetime alone. A bfloat16 tensor is widened to be packed, and
- * what is unpacked is rounded again. */
+ * forward half by its lifetime alone. */
 #include <stdio.h>
 #include <string.h>
 
 #include "base/fail.h"
 #include "base/units.h"
-#include "op/op_bf16.h"
+#include "op/op.h"
 #include "op/op_norm_slots.h"
 #include "pass/pack_priv.h"
 
@@ -99,17 +98,13 @@ static stint_status append_pack(packer *p, block *b, const sti_pack_choice *choi
     const sti_pack_attr attr = {choice->capacity, b->row, norm,
                                 choice->form == STI_PACK_SUM};
     int32_t first = sti_graph_node_count(g);
-    stint_value x = b->value;
-    if (row->shape.dtype == STINT_BF16)
-        x = sti_op_add_cast(g, x, STINT_F32);
-    const int32_t at = sti_graph_node_count(g);
     stint_value v = sti_op_add_pack(
-        g, &attr, x, p->bounds, norm ? b->grad->in[GRAD_MEAN] : STI_NO_INPUT,
+        g, &attr, b->value, p->bounds, norm ? b->grad->in[GRAD_MEAN] : STI_NO_INPUT,
         norm ? b->grad->in[GRAD_INVERSE] : STI_NO_INPUT,
         norm ? b->grad->in[GRAD_BITS] : sti_pack_bits_of(p, b->value));
     if (v < 0)
         return sti_graph_status(g);
-    sti_node *pack = sti_graph_node(g, at);
+    sti_node *pack = sti_graph_node(g, first);
     pack->scope = row->producer ? row->producer->scope : "";
     b->pack = pack;
     add_metric(p, b, "stats", pack->out[1], -1);
@@ -124,15 +119,6 @@ static bool is_sum(const block *b)
 static int32_t first_of(int32_t a, int32_t b)
 {
     return b >= 0 && b < a ? b : a;
-}
-
-/* What the readers of bfloat16 tensors read; y, where anybody does. */
-static void round_unpacked(packer *p, block *b)
-{
-    const stint_value y = b->y;
-    b->x = sti_op_add_cast(p->graph, b->x, STINT_BF16);
-    if (b->also >= 0)
-        b->y = sti_op_add_cast(p->graph, y, STINT_BF16);
 }
 
 static stint_status append_unpack(packer *p, block *b)
@@ -151,10 +137,8 @@ static stint_status append_unpack(packer *p, block *b)
     sti_graph_set_backward(g, sti_graph_node(g, at));
     b->x = sti_op_add_unpack(g, b->pack, scale, shift, residual);
     b->y = b->x < 0 ? -1 : b->x + 1;
-    if (b->x >= 0 && row_of(p, b->value)->shape.dtype == STINT_BF16)
-        round_unpacked(p, b);
     sti_graph_set_backward(g, NULL);
-    if (b->x < 0 || b->y < 0)
+    if (b->x < 0)
         return sti_graph_status(g);
     b->unpack = sti_graph_node(g, first);
     return set_order_key(p, first, 2 * at - 1);

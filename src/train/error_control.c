@@ -113,8 +113,7 @@ static size_t bits_beside(const stint_graph *graph, const sti_node *pack)
 {
     enum { PACK_BITS = 4 };
     const sti_pack_attr *attr = pack->attr;
-    const sti_node *maker =
-        sti_graph_value(graph, sti_held_value(graph, pack))->producer;
+    const sti_node *maker = sti_graph_value(graph, pack->in[0])->producer;
     if (pack->in[PACK_BITS] < 0 ||
         (!attr->norm && maker && sti_op_is_batch_norm(maker->op)))
         return 0;
@@ -146,7 +145,7 @@ static void find_rows(sti_error_control *c)
             sti_error_row *row = &c->rows[attr->row];
             row->name = node->scope;
             row->bits_bytes = bits_beside(graph, node);
-            row->choice = sti_held_choice(graph, node);
+            row->choice = sti_held_choice(node);
         }
         if (node->op != &sti_op_unpack)
             continue;
@@ -155,9 +154,6 @@ static void find_rows(sti_error_control *c)
             if (is_saved(c, node->out[k]))
                 c->rows[attr->row].plain_bytes += bytes_of(graph, node->out[k]);
     }
-    for (int i = 0; i < c->count; i++) /* unpacked wide, kept so otherwise */
-        if (sti_graph_value(graph, c->rows[i].choice.value)->shape.dtype == STINT_BF16)
-            c->rows[i].plain_bytes /= 2;
 }
 
 stint_status sti_error_control_create(const sti_network *network,

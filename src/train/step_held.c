@@ -25,16 +25,10 @@ stint_status sti_held_init(sti_held *held, int packs, int forms)
     return STINT_E_MEMORY;
 }
 
-stint_value sti_held_value(const stint_graph *graph, const sti_node *pack)
+sti_pack_choice sti_held_choice(const sti_node *pack)
 {
-    const sti_node *maker = sti_graph_value(graph, pack->in[0])->producer;
-    return maker && maker->op == &sti_op_cast ? maker->in[0] : pack->in[0];
-}
-
-sti_pack_choice sti_held_choice(const stint_graph *graph, const sti_node *node)
-{
-    const sti_pack_attr *attr = node->attr;
-    return (sti_pack_choice){.value = sti_held_value(graph, node),
+    const sti_pack_attr *attr = pack->attr;
+    return (sti_pack_choice){.value = pack->in[0],
                              .form = attr->sum    ? STI_PACK_SUM
                                      : attr->norm ? STI_PACK_NORM
                                                   : STI_PACK_VALUE,
@@ -50,8 +44,7 @@ static int list_packs(const stint_graph *graph, sti_pack_choice *out)
         if (node->op != &sti_op_pack)
             continue;
         if (out)
-            out[((const sti_pack_attr *)node->attr)->row] =
-                sti_held_choice(graph, node);
+            out[((const sti_pack_attr *)node->attr)->row] = sti_held_choice(node);
         count++;
     }
     return count;

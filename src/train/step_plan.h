@@ -95,10 +95,8 @@ typedef struct sti_held {
 void sti_held_fini(sti_held *held); /* a zeroed one is fine */
 /* Arrays of so many, zeroed. STINT_E_MEMORY. */
 stint_status sti_held_init(sti_held *held, int packs, int forms);
-/* What a packing node packs: its input, or what that is the float32 form of. */
-stint_value sti_held_value(const stint_graph *graph, const sti_node *pack);
 /* The choice that it was made of. */
-sti_pack_choice sti_held_choice(const stint_graph *graph, const sti_node *pack);
+sti_pack_choice sti_held_choice(const sti_node *pack);
 /* What a planned training network and its plan hold how. */
 stint_status sti_held_of(const sti_network *train, const sti_step_plan *plan,
                          sti_held *held_out);

@@ -56,6 +56,17 @@ static void close_to(double got, double want)
         fail_msg("gain is %.17g, want %.17g", got, want);
 }
 
+/* Rounds x, and gives the same numbers in bfloat16. */
+static sti_bf16 *halves(float *x, int64_t n)
+{
+    sti_bf16 *half = guarded_alloc((size_t)n * sizeof *half);
+    for (int64_t i = 0; i < n; i++) {
+        half[i] = sti_bf16_from_f32(x[i]);
+        x[i] = sti_bf16_to_f32(half[i]);
+    }
+    return half;
+}
+
 static void of_convolutions(void **state)
 {
     model_rng rng = {411};
@@ -63,25 +74,33 @@ static void of_convolutions(void **state)
     for (int i = 0; i < 60; i++) {
         const sti_conv_shape s = random_shape(&rng);
         const int64_t x_count = s.n * s.h * s.w * s.ci;
+        const int64_t dy_count = s.n * s.oh * s.ow * s.co;
         float *x = model_floats(x_count), *f = model_floats(s.ci);
-        float *dy = model_floats(s.n * s.oh * s.ow * s.co);
+        float *dy = model_floats(dy_count);
         model_fill(&rng, x, x_count);
         model_fill(&rng, f, s.ci);
-        model_fill(&rng, dy, s.n * s.oh * s.ow * s.co);
+        model_fill(&rng, dy, dy_count);
         for (int64_t j = 0; j < x_count; j++)
             x[j] = model_random(&rng) % 3 ? x[j] : 0.0F;
+        sti_bf16 *x16 = halves(x, x_count), *dy16 = halves(dy, dy_count);
         double first = 0;
-        for (int threads = 1; threads <= 3; threads++) {
+        for (int threads = 1; threads <= 4; threads++) {
+            const sti_gain_values xs = threads & 1 ? (sti_gain_values){.f32 = x}
+                                                   : (sti_gain_values){.bf16 = x16};
+            const sti_gain_values dys = threads & 2 ? (sti_gain_values){.f32 = dy}
+                                                    : (sti_gain_values){.bf16 = dy16};
             const float *factors = i % 2 ? f : NULL;
             double *scratch =
                 guarded_nan_doubles(sti_error_gain_scratch_bytes(&s, threads));
-            const double got =
-                sti_error_gain_conv(&(sti_team){threads}, &s, x, dy, factors, scratch);
+            const double got = sti_error_gain_conv(&(sti_team){threads}, &s, xs, dys,
+                                                   factors, scratch);
             guarded_free_doubles(scratch);
             close_to(got, gain_by_loops(&s, x, dy, factors));
             first = threads == 1 ? got : first;
             assert_true(got == first);
         }
+        guarded_free(x16);
+        guarded_free(dy16);
         model_free(x);
         model_free(f);
         model_free(dy);
@@ -101,6 +120,7 @@ static void of_normalisations(void **state)
             uint8_t *bits = guarded_alloc((size_t)(n + 7) / 8);
             double sum = 0;
             model_fill(&rng, dy, n);
+            sti_bf16 *dy16 = halves(dy, n);
             for (int64_t j = 0; j < (n + 7) / 8; j++)
                 bits[j] = (uint8_t)model_random(&rng);
             for (int64_t j = 0; j < n; j++)
@@ -109,10 +129,14 @@ static void of_normalisations(void **state)
                            : 0;
             double *scratch =
                 guarded_nan_doubles(sti_error_gain_norm_scratch_bytes(rows, c));
-            close_to(sti_error_gain_norm(&(sti_team){2}, rows, c, dy,
-                                         masked ? bits : NULL, scratch),
-                     sum / (3.0 * (double)c));
+            for (int half = 0; half < 2; half++)
+                close_to(sti_error_gain_norm(&(sti_team){2}, rows, c,
+                                             half ? (sti_gain_values){.bf16 = dy16}
+                                                  : (sti_gain_values){.f32 = dy},
+                                             masked ? bits : NULL, scratch),
+                         sum / (3.0 * (double)c));
             guarded_free_doubles(scratch);
+            guarded_free(dy16);
             guarded_free(bits);
             model_free(dy);
         }

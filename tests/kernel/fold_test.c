@@ -55,7 +55,7 @@ static void run(folding *f, bool bits, bool sum, int64_t part)
 {
     const uint8_t *set = bits ? f->bits : NULL;
     const float coarse = sti_fold_coarse(ROWS);
-    const sti_fold fold = {f->c, coarse, f->x, f->mean, f->inv, set};
+    const sti_fold fold = {f->c, coarse, f->x, f->mean, f->inv, set, 0};
     const sti_unfold unfold = {.c = f->c,
                                .coarse = coarse,
                                .u = f->u,
@@ -120,6 +120,48 @@ static void folds_and_unfolds(void **state)
     }
 }
 
+/* A part that lies somewhere else, folded and unfolded in place. */
+static void parts_may_lie_elsewhere(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 4; i++) {
+        const int64_t c = i & 1 ? 48 : 3, at = 64, n = ROWS * c - at;
+        const uint8_t *bits = NULL;
+        folding *f = draw(c);
+        run(f, i & 2, false, ROWS * c);
+        if (i & 2)
+            bits = f->bits;
+        float *part = malloc(sizeof f->u), *y = malloc(sizeof f->y);
+        memcpy(part, f->x + at, (size_t)n * sizeof *part);
+        const sti_fold fold = {.c = c,
+                               .coarse = sti_fold_coarse(ROWS),
+                               .x = part,
+                               .mean = f->mean,
+                               .inv = f->inv,
+                               .bits = bits,
+                               .first = at};
+        sti_fold_f32(&fold, at, n, part);
+        assert_memory_equal(part, f->u + at, (size_t)n * sizeof *part);
+        const sti_unfold unfold = {.c = c,
+                                   .coarse = sti_fold_coarse(ROWS),
+                                   .u = part,
+                                   .mean = f->mean,
+                                   .deviation = f->deviation,
+                                   .scale = f->scale,
+                                   .shift = f->shift,
+                                   .bits = bits,
+                                   .x = part,
+                                   .y = y,
+                                   .first = at};
+        sti_unfold_f32(&unfold, at, n);
+        assert_memory_equal(part, f->back + at, (size_t)n * sizeof *part);
+        assert_memory_equal(y, f->y + at, (size_t)n * sizeof *y);
+        free(part);
+        free(y);
+        free(f);
+    }
+}
+
 /* One of the two results alone, over u itself. */
 static void results_may_be_left_out(void **state)
 {
@@ -167,6 +209,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(folds_and_unfolds),
+        cmocka_unit_test(parts_may_lie_elsewhere),
         cmocka_unit_test(results_may_be_left_out),
         cmocka_unit_test(more_rows_are_coarser),
     };

@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "base/cpu.h"
+#include "kernel/lane/bf16.h"
 #include "op/op_harness.h"
 
 enum { N = 4, H = 9, W = 7, C = 16, COUNT = N * H * W * C };
@@ -18,11 +19,12 @@ typedef struct fixture {
     stint_value x, bounds, mean, inverse, scale, shift, bits, residual, pack, unpack;
 } fixture;
 
-static fixture build_ways(bool norm, bool bits, bool sum, int64_t capacity)
+static fixture build_of(stint_dtype type, bool norm, bool bits, bool sum,
+                        int64_t capacity)
 {
     fixture f = {.bits = STI_NO_INPUT, .residual = STI_NO_INPUT};
-    const stint_shape x = STINT_SHAPE(N, H, W, C), row = STINT_SHAPE(C);
-    const stint_shape table = STINT_SHAPE(3, STI_BOUND_FIELDS);
+    const stint_shape x = stint_shape_make(type, 4, (int64_t[]){N, H, W, C});
+    const stint_shape row = STINT_SHAPE(C), table = STINT_SHAPE(3, STI_BOUND_FIELDS);
     const stint_shape set = stint_shape_make(STINT_U8, 1, (int64_t[]){COUNT / 8});
     const sti_pack_attr attr = {capacity, 1, norm, sum};
     assert_int_equal(stint_graph_create(STINT_TRAIN, &f.graph), STINT_OK);
@@ -42,6 +44,11 @@ static fixture build_ways(bool norm, bool bits, bool sum, int64_t capacity)
     assert_int_equal(stint_graph_check(f.graph), STINT_OK);
     op_values_init(&f.values, f.graph);
     return f;
+}
+
+static fixture build_ways(bool norm, bool bits, bool sum, int64_t capacity)
+{
+    return build_of(STINT_F32, norm, bits, sum, capacity);
 }
 
 static fixture build(bool norm, bool bits, int64_t capacity)
@@ -176,6 +183,49 @@ static void bits_do_not_depend_on_the_machine(void **state)
             }
         sti_isa_force(best);
         drop(&first);
+    }
+}
+
+/* In bfloat16: the block of the same numbers in float32, and its results rounded. */
+static void bfloat16_is_packed_as_it_lies(void **state)
+{
+    sti_isa best = sti_isa_now();
+    (void)state;
+    for (int way = 0; way < 4; way++) {
+        const bool norm = way & 1, bits = way & 2;
+        fixture wide = build(norm, bits, 4 * COUNT);
+        fill(&wide, norm, 0.02f, -0.02f);
+        sti_bf16 x16[COUNT];
+        for (int64_t i = 0; i < COUNT; i++) {
+            x16[i] = sti_bf16_from_f32(data(&wide, wide.x)[i]);
+            data(&wide, wide.x)[i] = sti_bf16_to_f32(x16[i]);
+        }
+        op_run(&wide.values, &sti_team_serial, OP_KEEP_ALL);
+        for (int isa = 0; isa <= (int)best; isa++) {
+            sti_team team = {.threads = isa + 1};
+            fixture f = build_of(STINT_BF16, norm, bits, false, 4 * COUNT);
+            float *own = f.values.data[f.x]; /* (what fills it writes float32) */
+            f.values.data[f.x] = data(&wide, wide.x);
+            fill(&f, norm, 0.02f, -0.02f);
+            f.values.data[f.x] = own;
+            memcpy(own, x16, sizeof x16);
+            for (int64_t i = 0; i < COUNT; i++)
+                data(&wide, wide.x)[i] = sti_bf16_to_f32(x16[i]);
+            sti_isa_force((sti_isa)isa);
+            op_run(&f.values, &team, OP_KEEP_ALL);
+            assert_memory_equal(stats(&f), stats(&wide), 32);
+            assert_memory_equal(data(&f, f.pack), data(&wide, wide.pack),
+                                (size_t)stats(&f)[STI_PACK_BYTES]);
+            for (int k = 0; k <= norm; k++)
+                for (int64_t i = 0; i < COUNT; i++) {
+                    const sti_bf16 *half = f.values.data[f.unpack + k];
+                    assert_int_equal(
+                        half[i], sti_bf16_from_f32(data(&wide, wide.unpack + k)[i]));
+                }
+            drop(&f);
+        }
+        sti_isa_force(best);
+        drop(&wide);
     }
 }
 
@@ -391,6 +441,7 @@ int main(void)
         cmocka_unit_test(values_come_back_within_the_bound),
         cmocka_unit_test(normalised_ones_give_x_and_y),
         cmocka_unit_test(bits_do_not_depend_on_the_machine),
+        cmocka_unit_test(bfloat16_is_packed_as_it_lies),
         cmocka_unit_test(a_small_block_gets_a_coarser_bound),
         cmocka_unit_test(what_does_not_fit_is_said),
         cmocka_unit_test(relative_bounds_are_shares_of_the_range),

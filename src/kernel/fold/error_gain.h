@@ -15,13 +15,20 @@
 #define STI_KERNEL_ERROR_GAIN_H
 
 #include "kernel/conv/conv.h"
+#include "kernel/lane/bf16.h"
+
+/* An array in float32, or in bfloat16: the other pointer is NULL. */
+typedef struct sti_gain_values {
+    const float *f32;
+    const sti_bf16 *bf16;
+} sti_gain_values;
 
 size_t sti_error_gain_scratch_bytes(const sti_conv_shape *shape, int threads);
 
 /* Gain for the weights of a convolution; a dense layer is one with windows of 1 x 1.
  * f [ci]. */
 double sti_error_gain_conv(const sti_team *team, const sti_conv_shape *shape,
-                           const float *x, const float *dy, const float *f,
+                           sti_gain_values x, sti_gain_values dy, const float *f,
                            void *scratch);
 
 /* Gain for batch-norm's scale, whose gradient is the sum of dy (x - mean) inv where the
@@ -29,6 +36,6 @@ double sti_error_gain_conv(const sti_team *team, const sti_conv_shape *shape,
  * [rows, c]. */
 size_t sti_error_gain_norm_scratch_bytes(int64_t rows, int64_t c);
 double sti_error_gain_norm(const sti_team *team, int64_t rows, int64_t c,
-                           const float *dy, const uint8_t *bits, void *scratch);
+                           sti_gain_values dy, const uint8_t *bits, void *scratch);
 
 #endif

@@ -34,8 +34,8 @@ static float folded(const uint8_t *bits, int64_t at, float v, float factor)
 static void any_fold(const sti_fold *a, int64_t begin, int64_t n, float *u)
 {
     for (int64_t at = begin, k = begin % a->c; at < begin + n; at++) {
-        u[at - begin] =
-            folded(a->bits, at, (a->x[at] - a->mean[k]) * a->inv[k], a->coarse);
+        u[at - begin] = folded(
+            a->bits, at, (a->x[at - a->first] - a->mean[k]) * a->inv[k], a->coarse);
         k = k + 1 == a->c ? 0 : k + 1;
     }
 }
@@ -50,11 +50,12 @@ static float result_at(const sti_unfold *a, int64_t at, int64_t k, float n)
 static void any_unfold(const sti_unfold *a, int64_t begin, int64_t n)
 {
     for (int64_t at = begin, k = begin % a->c; at < begin + n; at++) {
-        const float v = folded(a->bits, at, a->u[at], 1.0f / a->coarse);
+        const int64_t i = at - a->first;
+        const float v = folded(a->bits, at, a->u[i], 1.0f / a->coarse);
         if (a->x)
-            a->x[at] = v * a->deviation[k] + a->mean[k];
+            a->x[i] = v * a->deviation[k] + a->mean[k];
         if (a->y)
-            a->y[at] = bit_at(a->bits, at) ? result_at(a, at, k, v) : 0.0f;
+            a->y[i] = bit_at(a->bits, at) ? result_at(a, at, k, v) : 0.0f;
         k = k + 1 == a->c ? 0 : k + 1;
     }
 }
@@ -87,7 +88,7 @@ void sti_fold_f32(const sti_fold *a, int64_t begin, int64_t n, float *u_out)
         kernels->fold(&(sti_fold_block){.rows = rows,
                                         .c = c,
                                         .factor = a->coarse,
-                                        .from = a->x + at,
+                                        .from = a->x + (at - a->first),
                                         .mean = a->mean + at % a->c,
                                         .inv = a->inv + at % a->c,
                                         .bits = a->bits ? a->bits + at / 8 : NULL,
@@ -105,20 +106,20 @@ void sti_unfold_f32(const sti_unfold *a, int64_t begin, int64_t n)
         return;
     }
     for (int64_t at = begin, c; at < begin + n; at += rows * c) {
-        const int64_t col = at % a->c;
+        const int64_t col = at % a->c, i = at - a->first;
         c = next_block(a->c, at, begin + n, &rows);
         kernels->unfold(
             &(sti_fold_block){.rows = rows,
                               .c = c,
                               .factor = 1.0f / a->coarse,
-                              .from = a->u + at,
+                              .from = a->u + i,
                               .mean = a->x ? a->mean + col : NULL,
                               .deviation = a->x ? a->deviation + col : NULL,
                               .scale = a->y ? a->scale + col : NULL,
                               .shift = a->y ? a->shift + col : NULL,
                               .residual = a->residual ? a->residual + at : NULL,
                               .bits = a->bits ? a->bits + at / 8 : NULL,
-                              .x = a->x ? a->x + at : NULL,
-                              .y = a->y ? a->y + at : NULL});
+                              .x = a->x ? a->x + i : NULL,
+                              .y = a->y ? a->y + i : NULL});
     }
 }

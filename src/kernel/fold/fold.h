@@ -33,13 +33,13 @@ typedef struct sti_fold {
     int64_t c;
     float coarse;
     const float *x, *mean, *inv;
-    const uint8_t *bits;
+    const uint8_t *bits; /* of the whole array */
+    int64_t first;       /* the element that lies at x */
 } sti_fold;
 void sti_fold_f32(const sti_fold *args, int64_t begin, int64_t n,
-                  float *u_out /* [n] */);
+                  float *u_out /* [n], may be where the x are */);
 
-/* Pointers are to the first elements of the whole arrays; x or y may be NULL, and
- * either may be u. */
+/* x or y may be NULL, and either may be u. */
 typedef struct sti_unfold {
     int64_t c;
     float coarse;
@@ -47,8 +47,9 @@ typedef struct sti_unfold {
     const float *mean, *deviation; /* for x; deviation: 1 / inv */
     const float *scale, *shift;    /* for y */
     const float *residual;         /* added to y, or NULL */
-    const uint8_t *bits;
+    const uint8_t *bits;           /* both of the whole array */
     float *x, *y;
+    int64_t first; /* the element that lies at u, x and y */
 } sti_unfold;
 void sti_unfold_f32(const sti_unfold *args, int64_t begin, int64_t n);
 
