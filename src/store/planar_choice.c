@@ -46,10 +46,25 @@ static sti_compact_tensor *weight_of(const sti_node *node, sti_compact_tensor *t
 
 /* ---- what there is ---- */
 
+/* A convolution, perhaps with a normalisation behind it (pass/norm_behind). */
+static bool take_convolution(const sti_node *node, sti_conv2d_attr *attr_out)
+{
+    if (node->op == &sti_op_conv2d_norm) {
+        const sti_conv_kept_attr *a = &((const sti_conv_norm_attr *)node->attr)->conv;
+        *attr_out =
+            (sti_conv2d_attr){.stride = a->stride, .pad = a->pad, .groups = a->groups};
+    } else if (node->op == &sti_op_conv2d) {
+        *attr_out = *(const sti_conv2d_attr *)node->attr;
+    } else {
+        return false;
+    }
+    return attr_out->groups == 1;
+}
+
 static bool is_convolution(const sti_node *node)
 {
-    return node->op == &sti_op_conv2d &&
-           ((const sti_conv2d_attr *)node->attr)->groups == 1;
+    sti_conv2d_attr attr;
+    return take_convolution(node, &attr);
 }
 
 static bool is_dense(const chooser *c, const sti_node *node)
@@ -72,14 +87,14 @@ static sti_planar_shape shape_of_layer(const chooser *c, const sti_node *node)
                           .stride = 1,
                           .oh = 1,
                           .ow = 1};
-    if (is_convolution(node)) {
-        const sti_conv2d_attr *a = node->attr;
+    sti_conv2d_attr a;
+    if (take_convolution(node, &a)) {
         s.h = x->dim[1];
         s.w = x->dim[2];
         s.kh = w->dim[0];
         s.kw = w->dim[1];
-        s.stride = a->stride;
-        s.pad = a->pad;
+        s.stride = a.stride;
+        s.pad = a.pad;
         s.oh = y->dim[1];
         s.ow = y->dim[2];
     }
