@@ -6,6 +6,7 @@
  * part of the image, since parts go where a mapper puts them. */
 #include <stdbool.h>
 
+#include "atari/bus.h"
 #include "atari/cpu_decoded.h"
 
 enum { PART = STI_DECODED_BYTES };
@@ -87,7 +88,6 @@ static const pair
         {0xa9, 0x85, STI_KIND_LDA_STA}, {0xa5, 0x85, STI_KIND_LDA_RAM_STA}};
 /* clang-format on */
 
-enum { WSYNC = 2 };
 #define COUNT(table) (sizeof(table) / sizeof((table)[0]))
 
 /* Code from a place of a part on: so many bytes till another's begin. */
@@ -103,7 +103,7 @@ static bool is_tia(unsigned address)
 
 static bool is_sync(unsigned address)
 {
-    return is_tia(address) && (address & 0x3f) == WSYNC;
+    return is_tia(address) && (address & 0x3f) == STI_TIA_WSYNC;
 }
 
 static uint8_t kind_of_pair(const pair *pairs, size_t count, uint8_t first,

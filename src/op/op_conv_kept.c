@@ -40,7 +40,8 @@ static sti_conv_plan plan_of(const sti_node *node, bool kept, int threads)
                  : sti_conv_plan_f32)(&shape, direction_of(node->attr), threads);
 }
 
-static sti_conv_kept_attr attr_of(const sti_conv_shape *s, bool winograd, bool data)
+sti_conv_kept_attr sti_op_conv_kept_attr(const sti_conv_shape *s, bool winograd,
+                                         bool data)
 {
     return (sti_conv_kept_attr){.n = s->n,
                                 .h = s->h,
@@ -62,13 +63,13 @@ bool sti_op_conv_kept(const stint_graph *graph, const sti_node *node,
     if (node->op == &sti_op_conv2d) {
         const sti_conv2d_attr *a = node->attr;
         const sti_conv_shape shape = sti_op_conv_shape(graph, node);
-        *attr_out = attr_of(&shape, a->winograd != 0, false);
+        *attr_out = sti_op_conv_kept_attr(&shape, a->winograd != 0, false);
         attr_out->has_bias = a->has_bias;
         attr_out->relu = a->relu;
     } else if (node->op == &sti_op_conv2d_grad_x) {
         const sti_conv2d_grad_attr *a = node->attr;
         const sti_conv_shape shape = sti_op_conv_grad_shape(graph, node, true);
-        *attr_out = attr_of(&shape, a->winograd != 0, true);
+        *attr_out = sti_op_conv_kept_attr(&shape, a->winograd != 0, true);
     } else {
         return false;
     }

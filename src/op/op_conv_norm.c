@@ -15,18 +15,9 @@ bool sti_op_conv_takes_norm(const stint_graph *graph, const sti_node *node,
     sti_conv_shape s = sti_op_conv_shape(graph, node);
     s.winograd = a->winograd != 0;
     const sti_conv_plan plan = sti_conv_plan_f32(&s, STI_CONV_FORWARD, 1);
-    *attr_out = (sti_conv_norm_attr){.conv = {.n = s.n,
-                                              .h = s.h,
-                                              .w = s.w,
-                                              .ci = s.ci,
-                                              .co = s.co,
-                                              .kh = s.kh,
-                                              .kw = s.kw,
-                                              .stride = s.stride,
-                                              .pad = s.pad,
-                                              .groups = s.groups,
-                                              .winograd = a->winograd != 0,
-                                              .has_bias = a->has_bias}};
+    *attr_out =
+        (sti_conv_norm_attr){.conv = sti_op_conv_kept_attr(&s, s.winograd, false)};
+    attr_out->conv.has_bias = a->has_bias;
     return !a->relu && sti_conv_has_pieces(&plan);
 }
 

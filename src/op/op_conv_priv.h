@@ -33,5 +33,8 @@ sti_epilogue sti_op_conv_epilogue(const sti_call *call);
 /* Floats that such a convolution keeps of its weights; 0: nothing. Its shape. */
 int64_t sti_op_conv_kept_floats(const sti_conv_kept_attr *attr);
 sti_conv_shape sti_op_conv_kept_shape(const sti_conv_kept_attr *attr);
+/* The attributes of a convolution of that shape without bias and ReLU. */
+sti_conv_kept_attr sti_op_conv_kept_attr(const sti_conv_shape *s, bool winograd,
+                                         bool data);
 
 #endif

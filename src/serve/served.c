@@ -135,6 +135,11 @@ size_t sti_served_weight_bytes(const sti_served *served)
            region(n, STI_REGION_KEPT);
 }
 
+size_t sti_served_kept_bytes(const sti_served *served)
+{
+    return region(network_of(served, 0, 0), STI_REGION_KEPT);
+}
+
 static size_t work_bytes(const sti_network *n)
 {
     return region(n, STI_REGION_RESULT) + region(n, STI_REGION_FETCH) +

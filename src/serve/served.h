@@ -52,6 +52,8 @@ int sti_served_batch_most(const sti_served *served);
 /* Weights, states and what is kept of them, of text with all that texts take; what one
  * partition of a size works in. */
 size_t sti_served_weight_bytes(const sti_served *served);
+/* What is kept is so many bytes of them; of images. */
+size_t sti_served_kept_bytes(const sti_served *served);
 size_t sti_served_work_bytes(const sti_served *served, int size);
 
 /* Read the weights; again, after they were unloaded, to where they were. */

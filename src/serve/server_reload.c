@@ -27,7 +27,8 @@ static stint_status check_same(const sti_served *old, const sti_served *fresh)
                         old->name);
     if (old->height != fresh->height || old->width != fresh->width ||
         old->channels != fresh->channels || old->classes != fresh->classes ||
-        sti_network_agree(&old->network[0], &fresh->network[0]) != STINT_OK)
+        sti_network_agree(&old->network[0], &fresh->network[0]) != STINT_OK ||
+        sti_served_kept_bytes(old) != sti_served_kept_bytes(fresh))
         return sti_fail(STINT_E_INPUT,
                         "%s: the new file is of another network, image "
                         "size or number of classes",

@@ -26,9 +26,8 @@ static const sti_option rows[] = {
      .unit = "FACTOR",
      .help =
          "what the mean over the images (of text: the sequences) of the squared norm "
-         "of "
-         "a gradient counts: that of the loss against the labels by the image, or by "
-         "the embeddings of the sequence's tokens; 0: none, and steps are half as "
+         "of a gradient counts: that of the loss against the labels by the image, or "
+         "by the embeddings of the sequence's tokens; 0: none, and steps are half as "
          "long"},
     {.name = "reference",
      .type = STI_OPTION_PATH,
