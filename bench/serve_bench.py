@@ -12,59 +12,14 @@ import base64
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
 import time
 
+from serve_peers import free_port, request, write_server
+
 INI = "[model]\nname = lenet5\n[train]\nepochs = 1\nbatch = 48\n"
-SESSION = """
-import numpy as np, onnxruntime as ort
-def session():
-    o = ort.SessionOptions()
-    o.intra_op_num_threads = o.inter_op_num_threads = 1
-    return ort.InferenceSession("m.onnx", o, providers=["CPUExecutionProvider"])
-def run(s, x):
-    i = s.get_inputs()[0]
-    shape = [len(x)] + [d if isinstance(d, int) else 28 for d in i.shape[1:]]
-    return s.run(None, {i.name: (x.reshape(shape).astype(np.float32) - 127.5) / 127.5})[0]
-"""
-MOSEC = SESSION + """
-from mosec import Server, Worker
-class W(Worker):
-    def __init__(self):
-        self.s = session()
-    def deserialize(self, data):
-        return np.frombuffer(data, np.uint8)
-    def serialize(self, data):
-        return data.tobytes()
-    def forward(self, data):
-        return list(run(self.s, np.stack(data)))
-server = Server()
-server.append_worker(W, num=CPUS, max_batch_size=32, max_wait_time=2)
-server.run()
-"""
-LITSERVE = SESSION + """
-import base64, litserve as ls
-class A(ls.LitAPI):
-    def setup(self, device):
-        self.s = session()
-    def decode_request(self, request):
-        return np.frombuffer(base64.b64decode(request["image"]), np.uint8)
-    def batch(self, inputs):
-        return np.stack(inputs)
-    def predict(self, x):
-        return run(self.s, x)
-    def unbatch(self, out):
-        return list(out)
-    def encode_response(self, out):
-        return {"probabilities": out.tolist()}
-if __name__ == "__main__":
-    import sys
-    ls.LitServer(A(max_batch_size=32, batch_timeout=0.002), accelerator="cpu", workers_per_device=CPUS).run(
-        host="127.0.0.1", port=int(sys.argv[1]), generate_client_file=False, log_level="error")
-"""
 
 
 def cpu_seconds(group):
@@ -79,16 +34,6 @@ def cpu_seconds(group):
             if int(fields[2]) == group:
                 ticks += sum(int(f) for f in fields[11:15])
     return ticks / os.sysconf("SC_CLK_TCK")
-
-
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
-
-
-def request(path, body, headers=""):
-    return (f"POST {path} HTTP/1.1\r\nHost: x\r\nContent-Length: {len(body)}\r\n{headers}\r\n").encode() + body
 
 
 def write_requests():
@@ -108,11 +53,7 @@ def start(name, a):
     if name == "stint":
         command = [a.stint, "serve", "m", "--sla", f"{a.sla}ms", "--listen", f"127.0.0.1:{port}"]
     else:
-        text = (MOSEC if name == "mosec" else LITSERVE).replace("CPUS", str(len(os.sched_getaffinity(0))))
-        open(f"serve_with_{name}.py", "w").write(text)
-        command = [a.peers, f"serve_with_{name}.py"] + (
-            ["--address", "127.0.0.1", "--port", str(port), "--timeout", "10000", "--log-level", "error"]
-            if name == "mosec" else [str(port)])
+        command = [a.peers] + [word.replace("PORT", str(port)) for word in write_server(name, "m.onnx", 28, 32)]
     log = open(name + ".log", "w")
     server = subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True)
     for _ in range(600):

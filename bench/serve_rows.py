@@ -21,68 +21,15 @@ import os
 import random
 import re
 import signal
-import socket
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
 
+from serve_peers import free_port, request, write_server
+
 SIDE = 32
-SESSION = """
-import sys
-import numpy as np, onnxruntime as ort
-def session():
-    o = ort.SessionOptions()
-    o.intra_op_num_threads = o.inter_op_num_threads = 1
-    return ort.InferenceSession("resnet.onnx", o, providers=["CPUExecutionProvider"])
-def images(data):
-    return np.frombuffer(data, np.uint8).reshape(-1, 1, 32, 32)
-def run(s, many):  # queries of some images each, in one call
-    x = (np.concatenate(many).astype(np.float32) - 127.5) / 127.5
-    i = s.get_inputs()[0]
-    y = s.run(None, {i.name: x.reshape([len(x), *i.shape[1:]])})[0]
-    return np.split(y, np.cumsum([len(m) for m in many])[:-1])
-"""
-MOSEC = SESSION + """
-from mosec import Server, Worker
-class W(Worker):
-    def __init__(self):
-        self.s = session()
-    def deserialize(self, data):
-        return images(data)
-    def serialize(self, data):
-        return data.tobytes()
-    def forward(self, data):
-        return run(self.s, data) if isinstance(data, list) else run(self.s, [data])[0]
-server = Server()
-server.append_worker(W, num=CPUS, max_batch_size=MERGE, max_wait_time=2)
-server.run()
-"""
-LITSERVE = SESSION + """
-import base64, litserve as ls
-class A(ls.LitAPI):
-    def setup(self, device):
-        self.s = session()
-    def decode_request(self, request):
-        return images(base64.b64decode(request["image"]))
-    def batch(self, inputs):
-        return inputs
-    def predict(self, x):
-        return run(self.s, x) if isinstance(x, list) else run(self.s, [x])[0]
-    def unbatch(self, out):
-        return out
-    def encode_response(self, out):
-        return {"logits": out.tolist()}
-if __name__ == "__main__":
-    ls.LitServer(A(max_batch_size=MERGE, batch_timeout=0.002 if MERGE > 1 else 0), accelerator="cpu",
-                 workers_per_device=CPUS).run(
-        host="127.0.0.1", port=int(sys.argv[1]), generate_client_file=False, log_level="error")
-"""
-
-
-def request(path, body, headers):
-    return (f"POST {path} HTTP/1.1\r\nHost: x\r\nContent-Length: {len(body)}\r\n{headers}\r\n").encode() + body
 
 
 def infer_body(images, side):
@@ -118,9 +65,7 @@ def files(server, model, sizes):
 class Server:
     def __init__(self, a, command, probe):
         self.a = a
-        with socket.socket() as s:
-            s.bind(("127.0.0.1", 0))
-            self.port = s.getsockname()[1]
+        self.port = free_port()
         self.log = open("server.log", "w")
         self.process = subprocess.Popen([c.replace("PORT", str(self.port)) for c in command], stdout=self.log,
                                         stderr=self.log, start_new_session=True)
@@ -162,10 +107,7 @@ def stint(a, models, slas, *more):
 
 
 def peer(a, name, merge):
-    text = (MOSEC if name == "mosec" else LITSERVE).replace("CPUS", str(a.cpus)).replace("MERGE", str(merge))
-    open(f"{name}_server.py", "w").write(text)
-    more = ["--address", "127.0.0.1", "--port", "PORT", "--timeout", "100000", "--log-level", "error"]
-    return Server(a, [a.peers, f"{name}_server.py"] + (more if name == "mosec" else ["PORT"]), f"{name}.resnet.1")
+    return Server(a, [a.peers, *write_server(name, "resnet.onnx", SIDE, merge)], f"{name}.resnet.1")
 
 
 def climb(try_rate, first, label):
