@@ -14,66 +14,8 @@
 
 #include "base/cpu.h"
 #include "base/memory.h"
-#include "codec_inputs.h"
 #include "codec_oracle.h"
-
-typedef struct packing {
-    stint_codec_desc desc;
-    int64_t count;
-    float *x, *y;
-    uint8_t *block, *mask;
-    void *workspace;
-    size_t capacity, workspace_bytes;
-    bool masked;
-    stint_codec_result result;
-} packing;
-
-static void packing_open(packing *p, const stint_codec_desc *desc, input_kind kind)
-{
-    *p = (packing){.desc = *desc, .count = 1};
-    for (int i = 0; i < desc->rank; i++)
-        p->count *= desc->dim[i];
-    if (p->desc.threads == 0)
-        p->desc.threads = 3;
-    if (p->desc.bound == 0)
-        p->desc.bound = 1;
-    assert_int_equal(stint_codec_max_bytes(&p->desc, &p->capacity), STINT_OK);
-    assert_int_equal(stint_codec_workspace_bytes(&p->desc, &p->workspace_bytes),
-                     STINT_OK);
-    p->x = malloc((size_t)p->count * 4 + 1);
-    p->y = malloc((size_t)p->count * 4 + 1);
-    p->block = malloc(p->capacity);
-    p->mask = calloc((size_t)(p->count + 7) / 8 + 1, 1);
-    p->workspace = malloc(p->workspace_bytes);
-    assert_true(p->x && p->y && p->block && p->mask && p->workspace);
-    input_state = 88172645463325252u + (uint64_t)kind;
-    input_fill(kind, p->count, desc->dim[desc->rank - 1], p->x);
-    for (int64_t i = 0; i < p->count; i++)
-        p->mask[i / 8] |= (uint8_t)((p->x[i] != 0.0f) << i % 8);
-}
-
-static void packing_close(packing *p)
-{
-    free(p->x);
-    free(p->y);
-    free(p->block);
-    free(p->mask);
-    free(p->workspace);
-}
-
-static stint_status packing_pack(packing *p)
-{
-    return stint_codec_pack(&p->desc, p->x, p->masked ? p->mask : NULL, p->block,
-                            p->capacity, p->workspace, p->workspace_bytes, &p->result);
-}
-
-static stint_status packing_unpack(packing *p)
-{
-    memset(p->y, 0xee, (size_t)p->count * 4);
-    return stint_codec_unpack(&p->desc, p->block, p->result.bytes,
-                              p->masked ? p->mask : NULL, p->y, p->workspace,
-                              p->workspace_bytes);
-}
+#include "codec_packing.h"
 
 static int kept_as_it_is(float a, float b)
 {
@@ -94,12 +36,6 @@ static void check_bound(const packing *p, double bound)
                  (double)x, (double)y, bound);
     }
     assert_true(exact <= p->result.outliers + p->result.raw);
-}
-
-static void force(int isa)
-{
-    if (!sti_isa_force((sti_isa)isa))
-        sti_isa_force(STI_ISA_REF);
 }
 
 /* Packs and unpacks with every instruction set and 1 to 3 threads; the bytes are those
@@ -526,109 +462,6 @@ static void test_made_and_taken(void **state)
     }
 }
 
-/* The numbers of an array, rounded, in bfloat16 and, again, in float32. */
-static sti_bf16 *halve(packing *p)
-{
-    sti_bf16 *half = malloc((size_t)p->count * sizeof *half + 1);
-    assert_non_null(half);
-    for (int64_t i = 0; i < p->count; i++) {
-        half[i] = sti_bf16_from_f32(p->x[i]);
-        p->x[i] = sti_bf16_to_f32(half[i]);
-    }
-    return half;
-}
-
-/* Within the bound and half a unit of bfloat16, which is 2^-9 to 2^-8 of a number; a
- * zero is one, and what is no number is none. */
-static void check_half(const packing *p, const sti_bf16 *back)
-{
-    for (int64_t i = 0; i < p->count; i++) {
-        const float x = p->x[i], y = sti_bf16_to_f32(back[i]);
-        const double error = fabs((double)x - (double)y);
-        if (isfinite(x) && error <= p->desc.bound + 0x1p-8 * fabs((double)y) &&
-            (x != 0.0f || y == 0.0f))
-            continue;
-        if (x == y || (isnan(x) && isnan(y)))
-            continue;
-        fail_msg("value %lld: %.9g came back as %.9g, bound %.9g", (long long)i,
-                 (double)x, (double)y, p->desc.bound);
-    }
-}
-
-/* What take adds up: all values, each once. */
-static void take_sum(const void *arg, int64_t begin, int64_t n, float *x)
-{
-    uint8_t *seen = (uint8_t *)(uintptr_t)arg;
-    (void)x;
-    for (int64_t i = 0; i < n; i++)
-        seen[begin + i]++;
-}
-
-/* bfloat16 packs to the block of the same numbers in float32, and comes back as those
- * do, rounded: with every instruction set and number of threads, whether or not there
- * is an array in float32 as well. */
-static void check_halves(packing *p, const sti_bf16 *x16)
-{
-    const sti_codec_source source = {.x16 = x16};
-    size_t bytes;
-    stint_codec_result half;
-    assert_int_equal(packing_pack(p), STINT_OK);
-    assert_int_equal(packing_unpack(p), STINT_OK);
-    uint8_t *block = malloc(p->capacity), *seen = malloc((size_t)p->count + 1);
-    sti_bf16 *back = malloc((size_t)p->count * sizeof *back + 1);
-    assert_true(block && seen && back);
-    for (int isa = 0; isa < STI_ISA_COUNT; isa++) {
-        const sti_team team = {isa + 1};
-        assert_int_equal(
-            sti_codec_parts_workspace_bytes(&p->desc, team.threads, &bytes), STINT_OK);
-        void *workspace = malloc(bytes);
-        force(isa);
-        assert_int_equal(sti_codec_pack(&team, &p->desc, &source, NULL, block,
-                                        p->capacity, workspace, bytes, &half),
-                         STINT_OK);
-        assert_int_equal(half.bytes, p->result.bytes);
-        assert_memory_equal(block, p->block, half.bytes);
-        memset(seen, 0, (size_t)p->count + 1);
-        memset(back, 0xee, (size_t)p->count * sizeof *back);
-        const sti_codec_sink sink = {.x16 = back, .take = take_sum, .arg = seen};
-        assert_int_equal(sti_codec_unpack(&team, &p->desc, block, half.bytes, NULL,
-                                          &sink, workspace, bytes),
-                         STINT_OK);
-        check_half(p, back);
-        for (int64_t i = 0; i < p->count; i++) {
-            assert_int_equal(back[i], sti_bf16_from_f32(p->y[i]));
-            assert_int_equal(seen[i], 1);
-        }
-        assert_int_equal(sti_codec_unpack(&team, &p->desc, block, half.bytes, NULL,
-                                          &sink, workspace, bytes - 64),
-                         STINT_E_INPUT);
-        free(workspace);
-    }
-    sti_isa_force(STI_ISA_AVX512);
-    free(block);
-    free(seen);
-    free(back);
-}
-
-/* Several chunks of one group, and a few values; bounds below and above the units. */
-static void test_halves(void **state)
-{
-    static const stint_codec_desc descs[] = {
-        {.rank = 4, .dim = {5, 31, 29, 48}, .bound = 0.02, .dither = true, .seed = 4},
-        {.rank = 2, .dim = {7, 33}, .bound = 1e-5},
-        {.rank = 2, .dim = {300, 300}, .bound = 0.5}};
-    (void)state;
-    for (size_t i = 0; i < sizeof descs / sizeof *descs; i++)
-        for (int kind = 0; kind < INPUT_KINDS; kind++) {
-            packing p;
-            packing_open(&p, &descs[i], (input_kind)kind);
-            sti_bf16 *half = halve(&p);
-            check_halves(&p, half);
-            free(half);
-            packing_close(&p);
-        }
-}
-
 /* Values of two kinds, one of them 64 times as small: who knows which is which takes
  * fewer bytes, the same ones everywhere, and unpacks with that knowledge alone. */
 static void test_kinds(void **state)
@@ -694,7 +527,6 @@ int main(void)
         cmocka_unit_test(test_no_allocation),
         cmocka_unit_test(test_bounds_at_the_edge),
         cmocka_unit_test(test_made_and_taken),
-        cmocka_unit_test(test_halves),
         cmocka_unit_test(test_kinds),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,5 @@
-/* Parts of the parameters: lists are read as they are written, and the gradients of a
- * part are those of the whole network, bit for bit, with nothing run for the others. */
+/* Parts of the parameters: their gradients are those of the whole network, bit for bit,
+ * with nothing run for the others. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -17,48 +17,6 @@
 #include "model/network.h"
 #include "op/op.h"
 
-/* ---- lists ---- */
-
-static bool matches(const char *word, const char *name)
-{
-    return sti_update_word_matches(word, strlen(word), name);
-}
-
-static void words_stand_for_names(void **state)
-{
-    (void)state;
-    static const struct {
-        const char *word, *name;
-        bool match;
-    } cases[] = {
-        {"fc.weight", "fc.weight", true},
-        {"fc.weight", "fc.weights", false},
-        {"*", "h.3.attn.c_attn.weight", true},
-        {"*.bias", "h.3.attn.c_attn.bias", true},
-        {"*.bias", "h.3.attn.c_attn.bias.x", false},
-        {"h.8-11.attn.*", "h.8.attn.c_attn.weight", true},
-        {"h.8-11.attn.*", "h.11.attn.c_proj.bias", true},
-        {"h.8-11.attn.*", "h.7.attn.c_attn.weight", false},
-        {"h.8-11.attn.*", "h.12.attn.c_attn.weight", false},
-        {"h.8-11.attn.*", "h.9.mlp.c_fc.weight", false},
-        {"h.0-1", "h.10", false}, /* the whole number counts */
-        {"h.10-11", "h.1", false},
-        {"*.1-2.conv*", "layer3.1.conv2.weight", true},
-        {"layer1-2.*", "layer1.0.conv1.weight", false}, /* no number of its own */
-        {"a*b*c", "axxbyybzc", true},
-        {"a*b*c", "axxbyyz", false},
-        {"1-3", "2", true},
-        {"1-", "1-", true},
-        {"999999999-999999999", "999999999", true},
-        {"", "", true},
-        {"", "a", false},
-        {"**", "", true},
-    };
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
-        if (matches(cases[i].word, cases[i].name) != cases[i].match)
-            fail_msg("'%s' and '%s'", cases[i].word, cases[i].name);
-}
-
 static sti_network_desc text_desc(const char *name)
 {
     sti_network_desc desc = {
@@ -71,44 +29,6 @@ static sti_network_desc text_desc(const char *name)
                      STINT_OK);
     return desc;
 }
-
-static void lists_are_read(void **state)
-{
-    (void)state;
-    static const struct {
-        const char *list, *says;
-        int count;
-    } cases[] = {
-        {"h.1-2.attn.*", NULL, 8},
-        {" h.0.ln_1.scale , h.0.ln_1.shift", NULL, 2},
-        {"*.bias,h.0.attn.c_attn.bias", NULL, 12},
-        {"h.0.*.weight@1/4,h.0.mlp.c_fc.weight@1", NULL, 4},
-        {"h.0.mlp.c_fc.weight@1/3", "'1/3' is no share of h.0.mlp.c_fc.weight", 0},
-        {"h.0.mlp.c_fc.weight@", "'' is no share", 0},
-        {"h.0.mlp.c_fc.bias@1/2", "has no channels to train a share of", 0},
-        {"h.0.ln_1.scal", "did you mean 'h.0.ln_1.scale'?", 0},
-        {"h.7.*", "no parameter is called 'h.7.*'", 0},
-        {"h.0.ln_1.scale,", "a name is missing", 0},
-        {",,", "a name is missing", 0},
-        {"", "a name is missing", 0},
-    };
-    const sti_network_desc desc = text_desc("gpt");
-    sti_network net;
-    assert_int_equal(sti_network_build(&desc, STINT_EVAL, 1, &net), STINT_OK);
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        sti_update_set set = {.count = 0};
-        const stint_status st =
-            sti_update_set_parse("key", cases[i].list, net.graph, &set);
-        assert_int_equal(st, cases[i].says ? STINT_E_USAGE : STINT_OK);
-        if (cases[i].says)
-            assert_non_null(strstr(stint_last_error(), cases[i].says));
-        assert_int_equal(set.count, cases[i].count);
-        sti_update_set_fini(&set);
-    }
-    sti_network_fini(&net);
-}
-
-/* ---- gradients ---- */
 
 static uint64_t name_sum(const char *name)
 {
@@ -675,30 +595,9 @@ static void an_empty_part_is_refused(void **state)
     assert_non_null(strstr(stint_last_error(), "nothing is trained"));
 }
 
-static void memory_runs_out(void **state)
-{
-    (void)state;
-    const sti_network_desc desc = text_desc("gpt");
-    sti_network net;
-    stint_status st = STINT_E_MEMORY;
-    assert_int_equal(sti_network_build(&desc, STINT_EVAL, 1, &net), STINT_OK);
-    for (int nth = 1; st == STINT_E_MEMORY; nth++) {
-        sti_update_set set = {.count = 0};
-        assert_true(nth < 100);
-        sti_alloc_fail_nth(nth);
-        st = sti_update_set_parse("key", "*.bias", net.graph, &set);
-        sti_alloc_fail_nth(0);
-        sti_update_set_fini(&set);
-    }
-    assert_int_equal(st, STINT_OK);
-    sti_network_fini(&net);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(words_stand_for_names),
-        cmocka_unit_test(lists_are_read),
         cmocka_unit_test(gradients_of_residuals),
         cmocka_unit_test(norms_in_convolutions),
         cmocka_unit_test(gradients_of_tied_tables),
@@ -707,7 +606,6 @@ int main(void)
         cmocka_unit_test(adapters_are_beside_the_weights),
         cmocka_unit_test(shorter_windows_read_the_first_positions),
         cmocka_unit_test(an_empty_part_is_refused),
-        cmocka_unit_test(memory_runs_out),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
