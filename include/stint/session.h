@@ -181,14 +181,16 @@ STINT_API void stint_session_weights(const stint_session *session, void *weights
 
 /** Bytes of the caller's that go along in a file, as a tensor of that name; whatever
  * else a run's future depends on. Saving reads data, loading writes it. Where data is
- * NULL, saving asks for the bytes one piece after another, so that they need not lie in
- * memory at once: piece k of piece_bytes, which divide bytes, into out. */
+ * NULL, the bytes need not lie in memory at once: saving asks `make` for them one piece
+ * after another, piece k of piece_bytes, which divide bytes, into out; loading hands
+ * them to `take`, whose failure ends it. */
 typedef struct stint_session_blob {
     const char *name;
     size_t bytes;
     void *data;
     size_t piece_bytes;
-    void (*piece)(void *user, int64_t k, void *out);
+    void (*make)(void *user, int64_t k, void *out);
+    stint_status (*take)(void *user, int64_t k, const void *piece);
     void *user;
 } stint_session_blob;
 

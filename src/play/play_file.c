@@ -16,7 +16,6 @@ typedef struct blobs {
     stint_session_blob blob[BLOBS_MOST];
     char name[BLOBS_MOST][32];
     int count;
-    uint8_t *states; /* [envs][state_bytes], where a file is read */
     int64_t place[2];
 } blobs;
 
@@ -34,22 +33,25 @@ static void save_state(void *user, int64_t i, void *out)
     stint_env_save(p->envs, i, out);
 }
 
-/* The states of the environments: into memory, or one by one out of it. */
-static stint_status add_states(sti_play *p, bool reading, blobs *b)
+static stint_status load_state(void *user, int64_t i, const void *state)
+{
+    const sti_play *p = user;
+    return stint_env_load(p->envs, i, state);
+}
+
+/* The states of the environments, one by one. */
+static void add_states(sti_play *p, blobs *b)
 {
     const size_t state = stint_env_describe(p->envs)->state_bytes;
-    const int64_t envs = p->rollout.envs;
-    if (reading && !(b->states = sti_alloc_array(envs, state, "play.states")))
-        return STINT_E_MEMORY;
-    add(b, "play.environments", b->states, (size_t)envs * state);
+    add(b, "play.environments", NULL, (size_t)p->rollout.envs * state);
     b->blob[b->count - 1].piece_bytes = state;
-    b->blob[b->count - 1].piece = save_state;
+    b->blob[b->count - 1].make = save_state;
+    b->blob[b->count - 1].take = load_state;
     b->blob[b->count - 1].user = p;
-    return STINT_OK;
 }
 
 /* Where everything lies. */
-static stint_status list(sti_play *p, bool reading, blobs *b)
+static void list(sti_play *p, blobs *b)
 {
     sti_rollout *r = &p->rollout;
     const size_t all = (size_t)(r->envs * r->slots);
@@ -57,8 +59,7 @@ static stint_status list(sti_play *p, bool reading, blobs *b)
     *b = (blobs){.place = {p->rounds, p->updates}};
     add(b, "play.place", b->place, sizeof b->place);
     add(b, "play.counts", &r->counts, sizeof r->counts);
-    if (add_states(p, reading, b) != STINT_OK)
-        return STINT_E_MEMORY;
+    add_states(p, b);
     add(b, "play.frames", r->frames, all * r->frame_bytes);
     add(b, "play.age", r->age, all * sizeof *r->age);
     add(b, "play.action", r->action, all * sizeof *r->action);
@@ -74,7 +75,6 @@ static stint_status list(sti_play *p, bool reading, blobs *b)
         snprintf(name, sizeof name, "play.weights.%d", (int)i);
         add(b, name, p->weights[i], p->weights_bytes);
     }
-    return STINT_OK;
 }
 
 static stint_status write_file(const sti_play *p, const char *path, bool model,
@@ -101,8 +101,9 @@ static stint_status write_file(const sti_play *p, const char *path, bool model,
 stint_status sti_play_save(sti_play *p, const char *path, bool model)
 {
     blobs b = {.count = 0};
-    const stint_status st = model ? STINT_OK : list(p, false, &b);
-    return st == STINT_OK ? write_file(p, path, model, &b) : st;
+    if (!model)
+        list(p, &b);
+    return write_file(p, path, model, &b);
 }
 
 /* ---- reading ---- */
@@ -138,15 +139,6 @@ static stint_status check_place(const blobs *b, const char *path)
     return STINT_OK;
 }
 
-static stint_status load_environments(sti_play *p, const blobs *b)
-{
-    const size_t state = stint_env_describe(p->envs)->state_bytes;
-    stint_status st = STINT_OK;
-    for (int64_t i = 0; i < p->rollout.envs && st == STINT_OK; i++)
-        st = stint_env_load(p->envs, i, b->states + (size_t)i * state);
-    return st;
-}
-
 stint_status sti_play_load(sti_play *p, const char *path)
 {
     sti_tensor_file *file = NULL;
@@ -156,15 +148,13 @@ stint_status sti_play_load(sti_play *p, const char *path)
     stint_status st;
     STI_TRY(sti_tensor_file_open(path, &file));
     STI_TRY(compare_recipes(p, file));
-    STI_TRY(list(p, true, &b));
+    list(p, &b);
     STI_TRY(stint_session_load(p->session, path, b.blob, b.count, texts, 1));
     STI_TRY(check_place(&b, path));
-    STI_TRY(load_environments(p, &b));
     p->rounds = b.place[0];
     p->updates = b.place[1];
     p->rollout.frames_before = p->rollout.counts.frames;
 out:
     sti_tensor_file_close(file);
-    sti_free(b.states);
     return st;
 }

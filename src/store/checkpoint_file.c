@@ -80,17 +80,29 @@ void sti_tensor_list_add_sha256(const sti_tensor_list *list, int64_t first, int6
         sti_sha256_add(state, list->rows[i].data, list->rows[i].bytes);
 }
 
-stint_status sti_tensor_list_read(const sti_tensor_list *list, int64_t i,
-                                  const sti_tensor_file *file)
+stint_status sti_tensor_list_find(const sti_tensor_list *list, int64_t i,
+                                  const sti_tensor_file *file,
+                                  const sti_tensor_row **have_out)
 {
     const sti_tensor_row *row = &list->rows[i];
     const sti_tensor_row *have = sti_tensor_file_find(file, row->name);
+    *have_out = have;
     if (!have || have->type != row->type || have->rank != row->rank ||
         memcmp(have->dim, row->dim, (size_t)row->rank * sizeof row->dim[0]) != 0)
         return sti_fail(STINT_E_INPUT, "%s: has no tensor '%s' of the right shape",
                         sti_tensor_file_path(file), row->name);
+    return STINT_OK;
+}
+
+stint_status sti_tensor_list_read(const sti_tensor_list *list, int64_t i,
+                                  const sti_tensor_file *file)
+{
+    const sti_tensor_row *have;
+    const stint_status st = sti_tensor_list_find(list, i, file, &have);
     /* Rows point into blocks that are the list's owner's to write. */
-    return sti_tensor_file_read(file, have, (void *)(uintptr_t)row->data);
+    return st == STINT_OK
+               ? sti_tensor_file_read(file, have, (void *)(uintptr_t)list->rows[i].data)
+               : st;
 }
 
 /* ---- files ---- */

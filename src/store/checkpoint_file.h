@@ -57,6 +57,10 @@ stint_status sti_tensor_list_add_network(sti_tensor_list *list,
 /* The tensors [first, end) into a hash. */
 void sti_tensor_list_add_sha256(const sti_tensor_list *list, int64_t first, int64_t end,
                                 sti_sha256 *state);
+/* The file's tensor of a row's name, type and shape; STINT_E_INPUT: it has none. */
+stint_status sti_tensor_list_find(const sti_tensor_list *list, int64_t i,
+                                  const sti_tensor_file *file,
+                                  const sti_tensor_row **have_out);
 /* The file's tensor of that name and shape into the memory of row i. STINT_E_INPUT: it
  * has none. */
 stint_status sti_tensor_list_read(const sti_tensor_list *list, int64_t i,

@@ -480,9 +480,9 @@ const sti_tensor_text *sti_tensor_file_texts(const sti_tensor_file *f,
     return f->texts;
 }
 
-/* Bytes of a tensor from `first` on. */
-static stint_status read_part(const sti_tensor_file *f, const sti_tensor_row *row,
-                              int64_t first, size_t n_bytes, void *out)
+stint_status sti_tensor_file_read_part(const sti_tensor_file *f,
+                                       const sti_tensor_row *row, int64_t first,
+                                       size_t n_bytes, void *out)
 {
     if (!row->data)
         return sti_read_at(f->fd, f->path, row->offset + first, out, n_bytes);
@@ -496,7 +496,7 @@ stint_status sti_tensor_file_read(const sti_tensor_file *f, const sti_tensor_row
     if (row->packed)
         return sti_packed_read(f->fd, f->path, row, 0, row->dim[0] * row->dim[1],
                                data_out);
-    return read_part(f, row, 0, row->bytes, data_out);
+    return sti_tensor_file_read_part(f, row, 0, row->bytes, data_out);
 }
 
 stint_status sti_tensor_file_read_f32(const sti_tensor_file *f,
@@ -506,7 +506,7 @@ stint_status sti_tensor_file_read_f32(const sti_tensor_file *f,
     if (row->packed)
         return sti_packed_read(f->fd, f->path, row, first, count, out);
     if (row->type == STI_TENSOR_F32)
-        return read_part(f, row, first * 4, (size_t)count * 4, out);
+        return sti_tensor_file_read_part(f, row, first * 4, (size_t)count * 4, out);
     if (row->type != STI_TENSOR_F16 && row->type != STI_TENSOR_BF16)
         return sti_fail(STINT_E_UNSUPPORTED,
                         "%s: '%.80s' holds neither F32, F16 nor BF16; save it as one "
@@ -514,8 +514,8 @@ stint_status sti_tensor_file_read_f32(const sti_tensor_file *f,
                         f->path, row->name);
     /* Short numbers wait in the second half of `out`, which they leave one by one. */
     const char *from = (const char *)out + 2 * count;
-    stint_status st =
-        read_part(f, row, first * 2, (size_t)count * 2, (char *)out + 2 * count);
+    stint_status st = sti_tensor_file_read_part(f, row, first * 2, (size_t)count * 2,
+                                                (char *)out + 2 * count);
     for (int64_t i = 0; i < count && st == STINT_OK; i++) {
         uint16_t bits;
         memcpy(&bits, from + 2 * i, sizeof bits);
@@ -574,7 +574,7 @@ stint_status sti_tensor_file_add_sha256(const sti_tensor_file *f,
         return sti_tensor_file_add_finite_sha256(f, row, state);
     for (size_t done = 0; done < row->bytes;) {
         size_t n = row->bytes - done < sizeof piece ? row->bytes - done : sizeof piece;
-        stint_status st = read_part(f, row, (int64_t)done, n, piece);
+        stint_status st = sti_tensor_file_read_part(f, row, (int64_t)done, n, piece);
         if (st != STINT_OK)
             return st;
         sti_sha256_add(state, piece, n);

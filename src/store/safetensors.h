@@ -87,6 +87,10 @@ const sti_tensor_text *sti_tensor_file_texts(const sti_tensor_file *file,
 /* The tensor's bytes into data_out [row->bytes]. */
 stint_status sti_tensor_file_read(const sti_tensor_file *file,
                                   const sti_tensor_row *row, void *data_out);
+/* Bytes of a tensor as it lies, not of a packed one, from byte `first` on. */
+stint_status sti_tensor_file_read_part(const sti_tensor_file *file,
+                                       const sti_tensor_row *row, int64_t first,
+                                       size_t n_bytes, void *out);
 /* Elements first .. first + count of an F32, F16 or BF16 tensor, as f32 (exact).
  * STINT_E_UNSUPPORTED: of another type. */
 stint_status sti_tensor_file_read_f32(const sti_tensor_file *file,

@@ -74,10 +74,20 @@ static stint_status add_texts(const stint_session_text *texts, int count,
     return STINT_OK;
 }
 
-typedef struct made_blobs {
-    const stint_session_blob *blob;
+/* ---- bytes that come and go by pieces ---- */
+
+typedef struct pieces {
+    const stint_session_blob *blob; /* [count] */
     int count;
-} made_blobs;
+} pieces;
+
+static const stint_session_blob *find_pieces(const pieces *p, const sti_tensor_row *row)
+{
+    for (int i = 0; i < p->count && !row->data; i++)
+        if (p->blob[i].piece_bytes > 0 && strcmp(p->blob[i].name, row->name) == 0)
+            return &p->blob[i];
+    return NULL;
+}
 
 static stint_status write_pieces(const stint_session_blob *blob, sti_writer *writer)
 {
@@ -85,7 +95,7 @@ static stint_status write_pieces(const stint_session_blob *blob, sti_writer *wri
     if (!piece)
         return STINT_E_MEMORY;
     for (size_t k = 0; k < blob->bytes / blob->piece_bytes; k++) {
-        blob->piece(blob->user, (int64_t)k, piece);
+        blob->make(blob->user, (int64_t)k, piece);
         sti_writer_add(writer, piece, blob->piece_bytes);
     }
     sti_free(piece);
@@ -95,10 +105,9 @@ static stint_status write_pieces(const stint_session_blob *blob, sti_writer *wri
 /* A failure to write stays in the writer until it is committed. */
 static stint_status write_row(void *user, const sti_tensor_row *row, sti_writer *writer)
 {
-    const made_blobs *made = user;
-    for (int i = 0; i < made->count && !row->data; i++)
-        if (made->blob[i].piece && strcmp(made->blob[i].name, row->name) == 0)
-            return write_pieces(&made->blob[i], writer);
+    const stint_session_blob *blob = find_pieces(user, row);
+    if (blob)
+        return write_pieces(blob, writer);
     sti_writer_add(writer, row->data, row->bytes);
     return STINT_OK;
 }
@@ -122,7 +131,7 @@ stint_status stint_session_save(const stint_session *s, const char *path, bool m
     STI_TRY(add_texts(texts, text_count, &meta));
     STI_TRY(sti_tensor_file_write_made(path, list.rows, list.count, meta.row,
                                        meta.count, write_row,
-                                       &(made_blobs){blobs, blob_count}));
+                                       &(pieces){blobs, blob_count}));
 out:
     sti_arena_destroy(list.arena);
     return st;
@@ -175,12 +184,33 @@ static stint_status check_tensors(const sti_tensor_list *list,
     return STINT_OK;
 }
 
-static stint_status read_tensors(const sti_tensor_list *list,
+static stint_status read_pieces(const stint_session_blob *blob,
+                                const sti_tensor_row *row, const sti_tensor_file *file)
+{
+    void *piece = sti_alloc(blob->piece_bytes, "session.piece");
+    stint_status st = piece ? STINT_OK : STINT_E_MEMORY;
+    for (size_t k = 0; k < blob->bytes / blob->piece_bytes && st == STINT_OK; k++) {
+        st = sti_tensor_file_read_part(file, row, (int64_t)(k * blob->piece_bytes),
+                                       blob->piece_bytes, piece);
+        if (st == STINT_OK)
+            st = blob->take(blob->user, (int64_t)k, piece);
+    }
+    sti_free(piece);
+    return st;
+}
+
+static stint_status read_tensors(const sti_tensor_list *list, const pieces *p,
                                  const sti_tensor_file *file)
 {
     stint_status st = check_tensors(list, file);
-    for (int64_t i = 0; i < list->count && st == STINT_OK; i++)
-        st = sti_tensor_list_read(list, i, file);
+    for (int64_t i = 0; i < list->count && st == STINT_OK; i++) {
+        const stint_session_blob *blob = find_pieces(p, &list->rows[i]);
+        const sti_tensor_row *row;
+        if (!blob)
+            st = sti_tensor_list_read(list, i, file);
+        else if ((st = sti_tensor_list_find(list, i, file, &row)) == STINT_OK)
+            st = read_pieces(blob, row, file);
+    }
     return st;
 }
 
@@ -199,7 +229,7 @@ stint_status stint_session_load(stint_session *s, const char *path,
     STI_TRY(read_step(file, &step));
     STI_TRY(list_tensors(s, false, blob_count, &list));
     add_blobs(&list, blobs, blob_count);
-    STI_TRY(read_tensors(&list, file));
+    STI_TRY(read_tensors(&list, &(pieces){blobs, blob_count}, file));
     s->step = step;
 out:
     sti_tensor_file_close(file);

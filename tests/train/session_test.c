@@ -273,7 +273,20 @@ static void two_numbers(void *user, int64_t k, void *out)
     memcpy(out, numbers, sizeof numbers);
 }
 
-static void bytes_are_asked_for_piece_by_piece(void **state)
+static stint_status take_two(void *user, int64_t k, const void *piece)
+{
+    int64_t *all = user;
+    memcpy(all + 2 * k, piece, 2 * sizeof *all);
+    return STINT_OK;
+}
+
+static stint_status take_none(void *user, int64_t k, const void *piece)
+{
+    (void)user, (void)piece;
+    return k == 1 ? STINT_E_INPUT : STINT_OK;
+}
+
+static void bytes_come_and_go_piece_by_piece(void **state)
 {
     (void)state;
     char path[128];
@@ -282,19 +295,28 @@ static void bytes_are_asked_for_piece_by_piece(void **state)
         {.name = "made",
          .bytes = sizeof read,
          .piece_bytes = 16,
-         .piece = two_numbers,
+         .make = two_numbers,
          .user = &first},
         {.name = "whole", .bytes = sizeof other, .data = &other}};
     stint_recipe *recipe = recipe_of("optimizer.name", "adam");
     stint_session *s = open_session(recipe, true);
     snprintf(path, sizeof path, "%s/a", folder);
     assert_int_equal(stint_session_save(s, path, false, blobs, 2, NULL, 0), STINT_OK);
-    blobs[0].data = read;
+    blobs[0].take = take_two;
+    blobs[0].user = read;
     other = 0;
     assert_int_equal(stint_session_load(s, path, blobs, 2, NULL, 0), STINT_OK);
     for (int i = 0; i < 6; i++)
         assert_int_equal(read[i], 40 + i);
     assert_int_equal(other, 9);
+    /* In whole, too, and refused by who takes it. */
+    int64_t whole[6] = {0};
+    blobs[0].data = whole;
+    assert_int_equal(stint_session_load(s, path, blobs, 2, NULL, 0), STINT_OK);
+    assert_memory_equal(whole, read, sizeof whole);
+    blobs[0].data = NULL;
+    blobs[0].take = take_none;
+    assert_int_equal(stint_session_load(s, path, blobs, 2, NULL, 0), STINT_E_INPUT);
     stint_session_close(s);
     stint_recipe_destroy(recipe);
 }
@@ -437,7 +459,7 @@ int main(void)
         cmocka_unit_test(steps_allocate_nothing),
         cmocka_unit_test(a_small_budget_is_refused),
         cmocka_unit_test(inputs_must_be_named),
-        cmocka_unit_test(bytes_are_asked_for_piece_by_piece),
+        cmocka_unit_test(bytes_come_and_go_piece_by_piece),
         cmocka_unit_test(a_session_goes_on_from_its_file),
         cmocka_unit_test(batches_run_through_a_graph_in_use),
         cmocka_unit_test(every_allocation_may_fail),
