@@ -1,5 +1,5 @@
 """Servers of others for bench/serve_bench.py and bench/serve_rows.py: mosec and litserve with ONNX Runtime, a worker
-with one thread of it a CPU. A query is some images of bytes, one channel; they are merged within 2 ms."""
+with one thread of it a CPU, or one worker with all threads. A query is some images of bytes, one channel; they are merged within 2 ms."""
 import os
 import socket
 
@@ -8,7 +8,7 @@ import sys
 import numpy as np, onnxruntime as ort
 def session():
     o = ort.SessionOptions()
-    o.intra_op_num_threads = o.inter_op_num_threads = 1
+    o.intra_op_num_threads, o.inter_op_num_threads = THREADS, 1
     return ort.InferenceSession("MODEL", o, providers=["CPUExecutionProvider"])
 def images(data):
     return np.frombuffer(data, np.uint8).reshape(-1, SIDE, SIDE)
@@ -29,7 +29,7 @@ class W(Worker):
     def forward(self, data):
         return run(self.s, data) if isinstance(data, list) else run(self.s, [data])[0]
 server = Server()
-server.append_worker(W, num=CPUS, max_batch_size=MERGE, max_wait_time=2)
+server.append_worker(W, num=WORKERS, max_batch_size=MERGE, max_wait_time=2)
 server.run()
 """
 LITSERVE = SESSION + """
@@ -49,7 +49,7 @@ class A(ls.LitAPI):
         return {"logits": out.tolist()}
 if __name__ == "__main__":
     ls.LitServer(A(max_batch_size=MERGE, batch_timeout=0.002 if MERGE > 1 else 0), accelerator="cpu",
-                 workers_per_device=CPUS).run(
+                 workers_per_device=WORKERS).run(
         host="127.0.0.1", port=int(sys.argv[1]), generate_client_file=False, log_level="error")
 """
 
@@ -65,9 +65,11 @@ def request(path, body, headers=""):
     return (f"POST {path} HTTP/1.1\r\nHost: x\r\nContent-Length: {len(body)}\r\n{headers}\r\n").encode() + body
 
 
-def write_server(name, model, side, merge):
+def write_server(name, model, side, merge, workers=None):
     """NAME_server.py here, and the arguments behind it; PORT stands for the port."""
-    words = {"MODEL": model, "SIDE": str(side), "CPUS": str(len(os.sched_getaffinity(0))), "MERGE": str(merge)}
+    cpus = len(os.sched_getaffinity(0))
+    words = {"MODEL": model, "SIDE": str(side), "WORKERS": str(workers or cpus),
+             "THREADS": str(cpus // (workers or cpus)), "MERGE": str(merge)}
     text = MOSEC if name == "mosec" else LITSERVE
     for word, value in words.items():
         text = text.replace(word, value)

@@ -1,65 +1,44 @@
-#include "serve/elsa.h"
+#include "serve/elsa_priv.h"
 
 #include <math.h>
 #include <string.h>
 
 #include "base/fail.h"
 #include "base/memory.h"
-#include "base/rng.h"
 
 /* How much of a measured deviation is believed, and within which bounds. */
 #define BELIEF       0.05
 #define LEAST_FACTOR 0.5
 #define MOST_FACTOR  3.0
+/* Of the most images a second. */
+#define NEARLY 0.95
 
-typedef struct partition {
-    int size; /* index */
-    bool busy;
-    double done_s;          /* expected, while busy */
-    sti_serve_batch *queue; /* by earliest deadline */
-} partition;
-
-struct sti_scheduler {
-    sti_scheduler_desc desc;
-    sti_serve_cut cut;
-    partition *partition; /* [partitions], by rising size */
-    int partitions;
-    float *factor[STI_SERVE_MODELS]; /* [sizes, batch_most]: measured over table */
-    sti_query *first, **last;        /* fifs: the queue of all */
-    sti_serve_batch *spare;
-    int64_t waiting;
-    uint64_t draws;
-};
-
-static const sti_serve_model *model_of(const sti_scheduler *s, int model)
+int sti_elsa_merged(const sti_scheduler *s, int size, int model)
 {
-    return &s->desc.tables->model[model];
-}
-
-/* What a batch takes in 95 of 100 cases, as corrected. */
-static double time_of(const sti_scheduler *s, int size, int model, int images)
-{
-    const sti_serve_model *m = model_of(s, model);
-    return sti_serve_p95(m, size)[images - 1] *
-           (double)s->factor[model][size * m->batch_most + images - 1];
-}
-
-/* The least that it takes. */
-static double median_of(const sti_scheduler *s, int size, int model, int images)
-{
-    return sti_serve_p50(model_of(s, model), size)[images - 1];
-}
-
-static int most_merged(const sti_scheduler *s, int size, int model)
-{
-    const int knee = s->desc.paris->model[model].knee[size];
     const int limit = s->desc.batch_most ? s->desc.batch_most : STI_SERVE_BATCH;
     const int most = model_of(s, model)->batch_most;
     if (!s->desc.merge)
         return 0;
     if (s->desc.policy == STI_SERVE_FIFS)
         return limit < most ? limit : most;
-    return limit < knee ? limit : knee;
+    return s->merged[model][size];
+}
+
+/* The smallest batch that gets through nearly as many images a second as any, by what
+ * batches have taken of late: on a machine whose neighbours work, small ones may take
+ * far longer than they did when they were timed alone. */
+static void set_merged(sti_scheduler *s, int size, int model)
+{
+    const int limit = s->desc.batch_most ? s->desc.batch_most : STI_SERVE_BATCH;
+    const int batch_most = model_of(s, model)->batch_most;
+    const int most = limit < batch_most ? limit : batch_most;
+    double best = 0;
+    int b = 1;
+    for (int i = 1; i <= most; i++)
+        best = fmax(best, i / mean_of(s, size, model, i));
+    while (b < most && b / mean_of(s, size, model, b) < NEARLY * best)
+        b++;
+    s->merged[model][size] = b;
 }
 
 /* ---- life ---- */
@@ -82,6 +61,9 @@ static stint_status make_factors(sti_scheduler *s)
             return STINT_E_MEMORY;
         for (int64_t i = 0; i < count; i++)
             s->factor[m][i] = 1;
+        s->asked_s[m] = -HUGE_VAL;
+        for (int k = 0; k < s->desc.tables->sizes; k++)
+            set_merged(s, k, m);
     }
     return STINT_OK;
 }
@@ -156,120 +138,10 @@ static sti_serve_batch *new_batch(sti_scheduler *s)
     return batch;
 }
 
-/* ---- what would come of a query on a partition ---- */
-
-typedef struct place {
-    int partition;
-    double done_s;            /* expected */
-    bool in_time;             /* it, and all that wait there and were in time */
-    sti_serve_batch *join;    /* the batch that takes it, or NULL */
-    sti_serve_batch **before; /* else its own goes before this one */
-} place;
-
-/* May the batch take the query, too? */
-static bool joins(const sti_scheduler *s, int size, const sti_serve_batch *batch,
-                  const sti_query *q)
-{
-    return batch->model == q->model && !q->steady &&
-           batch->images + q->batch <= most_merged(s, size, q->model);
-}
-
-/* Walk the queue with the query in it. Where a batch that waits has room it is taken
- * along, if that batch's deadline still holds; else it makes one of its own, before
- * those that are due later. */
-static place try_join(const sti_scheduler *s, int p, const sti_query *q, double begin,
-                      sti_serve_batch *join)
-{
-    place out = {.partition = p, .in_time = true, .join = join};
-    double at = begin;
-    bool placed = false;
-    sti_serve_batch **link = &s->partition[p].queue;
-    const int size = s->partition[p].size;
-    for (;; link = &(*link)->next) {
-        const sti_serve_batch *b = *link;
-        if (!placed && !join && (!b || b->deadline_s > q->deadline_s)) {
-            out.before = link;
-            out.done_s = at += time_of(s, size, q->model, q->batch);
-            out.in_time = out.in_time && at <= q->deadline_s;
-            placed = true;
-        }
-        if (!b)
-            return out;
-        const double before = at + time_of(s, size, b->model, b->images);
-        if (b == join) {
-            out.done_s = at += time_of(s, size, b->model, b->images + q->batch);
-            out.in_time = out.in_time && at <= q->deadline_s &&
-                          (at <= b->deadline_s || before > b->deadline_s);
-            placed = true;
-            continue;
-        }
-        at = before;
-        /* Late only because of the query? Where it stands before this batch. */
-        const double own = !placed ? 0 : out.done_s - begin;
-        if (placed && at > b->deadline_s && at - own <= b->deadline_s)
-            out.in_time = false;
-    }
-}
-
-static place try_partition(const sti_scheduler *s, int p, const sti_query *q,
-                           double now)
-{
-    const partition *part = &s->partition[p];
-    const double begin = part->busy && part->done_s > now ? part->done_s : now;
-    for (sti_serve_batch *b = part->queue; b; b = b->next)
-        if (joins(s, part->size, b, q)) {
-            const place with = try_join(s, p, q, begin, b);
-            if (with.in_time)
-                return with;
-        }
-    return try_join(s, p, q, begin, NULL);
-}
-
-static bool runs_on(const sti_scheduler *s, int p, const sti_query *q)
-{
-    return median_of(s, s->partition[p].size, q->model, q->batch) < HUGE_VAL;
-}
-
-/* ELSA's step A takes the first size with slack, of it the partition that is done
- * first; step B, and JSED, whichever is done first. */
-static place choose(const sti_scheduler *s, const sti_query *q, double now)
-{
-    place best = {.partition = -1, .done_s = HUGE_VAL};
-    for (int p = 0; p < s->partitions; p++) {
-        if (!runs_on(s, p, q))
-            continue;
-        if (s->desc.policy == STI_SERVE_ELSA && best.in_time &&
-            s->partition[p].size != s->partition[best.partition].size)
-            break;
-        const place here = try_partition(s, p, q, now);
-        const bool rather =
-            here.in_time && !best.in_time && s->desc.policy == STI_SERVE_ELSA;
-        if (rather || (here.in_time >= best.in_time && here.done_s < best.done_s) ||
-            (s->desc.policy == STI_SERVE_JSED && here.done_s < best.done_s))
-            best = here;
-    }
-    return best;
-}
-
-static place draw(sti_scheduler *s, const sti_query *q, double now)
-{
-    uint32_t word[4];
-    int runs = 0, p = -1;
-    for (int i = 0; i < s->partitions; i++)
-        runs += runs_on(s, i, q);
-    if (runs == 0)
-        return (place){.partition = -1, .done_s = HUGE_VAL};
-    sti_random4(s->desc.seed, STI_STREAM_SERVE, s->draws++, 1, word);
-    int skip = (int)sti_below(word[0], (uint32_t)runs);
-    do
-        p++;
-    while (!runs_on(s, p, q) || skip-- > 0);
-    return try_partition(s, p, q, now);
-}
-
 double sti_scheduler_foretell(const sti_scheduler *s, const sti_query *q, double now)
 {
-    return s->desc.policy == STI_SERVE_FIFS ? HUGE_VAL : choose(s, q, now).done_s;
+    return s->desc.policy == STI_SERVE_FIFS ? HUGE_VAL
+                                            : sti_elsa_choose(s, q, now).done_s;
 }
 
 double sti_scheduler_least(const sti_scheduler *s, int model, int images)
@@ -331,6 +203,7 @@ stint_status sti_scheduler_offer(sti_scheduler *s, sti_query *q, double now,
 {
     *partition_out = -1;
     q->next = NULL;
+    s->asked_s[q->model] = now;
     if (s->desc.policy == STI_SERVE_FIFS) {
         q->expected_s = HUGE_VAL;
         *s->last = q;
@@ -338,8 +211,8 @@ stint_status sti_scheduler_offer(sti_scheduler *s, sti_query *q, double now,
         s->waiting++;
         return STINT_OK;
     }
-    const place where =
-        s->desc.policy == STI_SERVE_RANDOM ? draw(s, q, now) : choose(s, q, now);
+    const place where = s->desc.policy == STI_SERVE_RANDOM ? sti_elsa_draw(s, q, now)
+                                                           : sti_elsa_choose(s, q, now);
     q->expected_s = where.done_s;
     if (where.partition < 0 || (!s->desc.admit_all && !where.in_time && !q->steady))
         return STINT_E_BUDGET;
@@ -359,25 +232,57 @@ static bool is_lost(const sti_scheduler *s, int size, const sti_query *q, double
            now + median_of(s, size, q->model, q->batch) > q->deadline_s;
 }
 
-/* Queries that cannot be answered in time any more leave the batch. */
-static void drop_late(sti_scheduler *s, int size, sti_serve_batch *batch, double now,
-                      sti_query **late_out)
+/* Queries that leave a batch take their deadline and their images along. */
+static void keep_only(sti_serve_batch *batch, sti_query *query)
 {
-    sti_query *q = batch->first;
     batch->first = batch->last = NULL;
     batch->images = 0;
     batch->deadline_s = HUGE_VAL;
-    while (q) {
-        sti_query *next = q->next;
+    while (query) {
+        sti_query *next = query->next;
+        batch->deadline_s = fmin(batch->deadline_s, query->deadline_s);
+        join_batch(batch, query);
+        query = next;
+    }
+}
+
+static void give_up(sti_scheduler *s, sti_query *q, sti_query **late_out)
+{
+    q->next = *late_out;
+    *late_out = q;
+    s->waiting--;
+}
+
+/* Queries that cannot be answered in time any more, even alone, leave the batch. */
+static void drop_late(sti_scheduler *s, int size, sti_serve_batch *batch, double now,
+                      sti_query **late_out)
+{
+    sti_query **link = &batch->first, *q;
+    while ((q = *link))
         if (is_lost(s, size, q, now)) {
-            q->next = *late_out;
-            *late_out = q;
-            s->waiting--;
+            *link = q->next;
+            give_up(s, q, late_out);
         } else {
-            join_batch(batch, q);
-            batch->deadline_s = fmin(batch->deadline_s, q->deadline_s);
+            link = &q->next;
         }
-        q = next;
+    keep_only(batch, batch->first);
+}
+
+/* A batch that the earliest deadline in it does not leave the time for: that query
+ * leaves, since the others would wait for its sake, until the rest holds. */
+static void drop_hasty(sti_scheduler *s, int size, sti_serve_batch *batch, double now,
+                       sti_query **late_out)
+{
+    while (!s->desc.serve_late && batch->first && batch->first->next &&
+           !batch->first->steady &&
+           now + median_of(s, size, batch->model, batch->images) > batch->deadline_s) {
+        sti_query **link = &batch->first;
+        while ((*link)->deadline_s > batch->deadline_s)
+            link = &(*link)->next;
+        sti_query *q = *link;
+        *link = q->next;
+        give_up(s, q, late_out);
+        keep_only(batch, batch->first);
     }
 }
 
@@ -391,7 +296,7 @@ static void give_back(sti_scheduler *s, sti_serve_batch *batch)
 static sti_serve_batch *collect(sti_scheduler *s, int size, double now, double *wake_s)
 {
     sti_query *head = s->first;
-    const int model = head->model, most = most_merged(s, size, model);
+    const int model = head->model, most = sti_elsa_merged(s, size, model);
     int images = 0;
     for (const sti_query *q = head; q && images < most; q = q->next)
         images += q->model == model ? q->batch : 0;
@@ -427,9 +332,10 @@ static void begin(sti_scheduler *s, partition *part, sti_serve_batch *batch, dou
         s->waiting--;
     batch->next = NULL;
     batch->begun_s = now;
-    batch->expected_s = now + time_of(s, part->size, batch->model, batch->images);
+    const double deviation = deviation_of(s, part->size, batch->model, batch->images);
     part->busy = true;
-    part->done_s = batch->expected_s;
+    part->done_s = now + mean_of(s, part->size, batch->model, batch->images);
+    part->variance = deviation * deviation;
 }
 
 sti_serve_batch *sti_scheduler_take(sti_scheduler *s, int p, double now,
@@ -450,6 +356,7 @@ sti_serve_batch *sti_scheduler_take(sti_scheduler *s, int p, double now,
         if (!batch)
             return NULL;
         drop_late(s, part->size, batch, now, late_out);
+        drop_hasty(s, part->size, batch, now, late_out);
         if (batch->first) {
             begin(s, part, batch, now);
             return batch;
@@ -469,6 +376,7 @@ void sti_scheduler_done(sti_scheduler *s, int p, sti_serve_batch *batch, double 
     const double ratio = (now - batch->begun_s) / expected;
     const double next = (double)*factor + BELIEF * (ratio - (double)*factor);
     *factor = (float)fmin(fmax(next, LEAST_FACTOR), MOST_FACTOR);
+    set_merged(s, part->size, batch->model);
     sti_scheduler_undone(s, p, batch);
 }
 

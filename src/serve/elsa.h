@@ -4,10 +4,10 @@
  * After ELSA ("PARIS and ELSA", Kim, Choi and Rhu, DAC'22): a query goes to the
  * smallest partition that still answers it in time, so that the large ones stay free
  * for large batches, and, where none does, to the one that is least late. Beside the
- * paper: what waits on a partition is merged into batches up to the knee of its
- * throughput while the earliest deadline holds, batches run in the order of their
- * earliest deadlines, and a query that would be late, or make one that waits late, is
- * refused before any work.
+ * paper: what waits on a partition is merged into batches, up to the one that
+ * gets through most, while the earliest deadline holds, batches run in the order of
+ * their earliest deadlines, and a query that would be late, or make one that waits
+ * late, is refused before any work.
  *
  * Times are seconds of any clock. One thread at a time. */
 #ifndef STI_SERVE_ELSA_H
@@ -43,7 +43,7 @@ typedef struct sti_serve_batch {
     int model, images;
     double deadline_s; /* the earliest */
     sti_query *first, *last;
-    double begun_s, expected_s; /* when it was taken, when it should be done */
+    double begun_s; /* when it was taken */
     struct sti_serve_batch *next;
 } sti_serve_batch;
 
@@ -54,8 +54,8 @@ typedef struct sti_scheduler_desc {
     sti_serve_policy policy;
     bool admit_all;  /* also what will be late */
     bool serve_late; /* begin also what is late already */
-    bool merge;      /* queries into batches, up to the size's knee; with fifs, which
-                        knows none, up to batch_most */
+    bool merge;      /* queries into batches, up to what gets through most; with fifs
+                        up to batch_most */
     int batch_most;  /* of a merged batch; 0: no other limit */
     double batch_delay_s; /* fifs: wait so long for a full batch */
     uint64_t seed;        /* of random */

@@ -7,6 +7,44 @@
 #include "base/linear_program.h"
 #include "base/shown.h"
 
+/* What a query of a model takes in the mean on a partition of a size. */
+static double mean_time(const sti_serve_model *m, int size)
+{
+    double sum = 0;
+    for (int b = 0; b < m->batch_most; b++)
+        sum += m->share[b] > 0 ? m->share[b] * sti_serve_p50(m, size)[b] : 0;
+    return sum;
+}
+
+/* Does a model's work keep a partition for longer than another's answers may take? On
+ * one partition alone the other would be late behind it, whatever the rate. */
+static bool one_blocks_another(const sti_serve_tables *t, int size)
+{
+    for (int a = 0; a < t->models; a++)
+        for (int b = 0; b < t->models; b++)
+            if (a != b && mean_time(&t->model[a], size) > t->model[b].sla_s)
+                return true;
+    return false;
+}
+
+/* The largest partitions of which there are two, in the place of a single one behind
+ * whose work others would wait: the bound that a cut is chosen by knows of no waiting.
+ */
+static stint_status part_blockers(const sti_serve_tables *t, sti_serve_plan *plan)
+{
+    if (sti_serve_cut_partitions(t, &plan->cut) > 1 ||
+        !one_blocks_another(t, t->sizes - 1))
+        return STINT_OK;
+    for (int k = t->sizes - 2; k >= 0; k--) {
+        sti_serve_cut cut;
+        if (!sti_serve_cut_equal(t, t->size[k], &cut) || cut.count[k] < 2)
+            continue;
+        plan->cut = cut;
+        return sti_serve_bound(t, &cut, &plan->bound_per_s);
+    }
+    return STINT_OK;
+}
+
 static stint_status choose_cut(const sti_serve_options *options,
                                const sti_serve_tables *tables, sti_serve_plan *plan)
 {
@@ -22,6 +60,8 @@ static stint_status choose_cut(const sti_serve_options *options,
     }
     st = chosen ? sti_serve_climb(tables, &plan->cut, &plan->bound_per_s)
                 : sti_serve_bound(tables, &plan->cut, &plan->bound_per_s);
+    if (chosen && st == STINT_OK)
+        st = part_blockers(tables, plan);
 out:
     return st;
 }

@@ -46,11 +46,16 @@ static stint_status build(sti_served *s, const sti_partition_kind *kind)
     return st;
 }
 
-static void lay_ladder(sti_served *s, int batch_most)
+/* Powers of two; of images, where what is empty of a batch is computed like the rest,
+ * what lies in the middle of them as well. */
+static void lay_ladder(sti_served *s, int most, bool fine)
 {
-    for (int b = 1; b < batch_most; b *= 2)
+    for (int b = 1; b < most; b *= 2) {
         s->step[s->steps++] = b;
-    s->step[s->steps++] = batch_most;
+        if (fine && b > 1 && b + b / 2 < most)
+            s->step[s->steps++] = b + b / 2;
+    }
+    s->step[s->steps++] = most;
 }
 
 static stint_status open_text(sti_served *s, int batch_most, int threads)
@@ -58,7 +63,7 @@ static stint_status open_text(sti_served *s, int batch_most, int threads)
     const stint_status st = sti_served_text_open(
         s->path, s->name, batch_most < STI_TEXTS_MOST ? batch_most : STI_TEXTS_MOST,
         threads, &s->text);
-    lay_ladder(s, STI_DECODER_ROWS);
+    lay_ladder(s, STI_DECODER_ROWS, false);
     return st;
 }
 
@@ -90,7 +95,7 @@ stint_status sti_served_open(const char *path, const char *name, int batch_most,
     s->width = net->width;
     s->channels = net->channels;
     s->classes = net->model.classes;
-    lay_ladder(s, batch_most);
+    lay_ladder(s, batch_most, true);
     s->network =
         sti_alloc_array((int64_t)sizes * s->steps, sizeof *s->network, "models");
     st = s->network ? build(s, kind) : STINT_E_MEMORY;

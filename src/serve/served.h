@@ -12,7 +12,7 @@
 #include "serve/served_text.h"
 #include "store/model_file.h"
 
-enum { STI_SERVE_LADDER = 9 }; /* batches of 1, 2, 4, .. 256 */
+enum { STI_SERVE_LADDER = 16 }; /* batches of 1, 2, 3, 4, 6, 8, 12, .. 256 */
 
 typedef struct sti_served {
     char name[STI_SERVE_NAME];

@@ -70,6 +70,7 @@ typedef struct sti_pending {
     sti_reader_job *job; /* of a reader, next */
     sti_reader_read *read;
     double begun_s, done_s;
+    double kept_s; /* of its time, for the way of request and answer */
 } sti_pending;
 
 struct sti_server {
@@ -108,6 +109,7 @@ struct sti_server {
     double seen[STI_SERVE_MODELS][STI_SERVE_BATCH];
     double looked_s; /* when it was last looked whether they are as expected */
     int64_t recuts;  /* how often the machine was cut anew */
+    double way_s, way_dev_s; /* what answers take until they have been sent */
     int64_t in_flight, reading; /* reading: by readers */
     size_t in_flight_bytes;
     _Atomic bool draining; /* read without the lock, too */

@@ -15,7 +15,7 @@ if [ $? -eq 8 ] && grep -q microhttpd err; then
 fi
 run 0 serve m=r --sla 1s --batch-max 16 --explain
 json 'j["sla_possible"] and j["planned_peak_bytes"] > 0 and j["cut"]'
-json 'j["models"][0]["batches"] == [1, 2, 4, 8, 16] and j["models"][0]["name"] == "m"'
+json 'j["models"][0]["batches"] == [1, 2, 3, 4, 6, 8, 12, 16] and j["models"][0]["name"] == "m"'
 json 'len(j["models"][0]["p95_s"]) == len(j["models"][0]["sizes"])'
 
 serve() { # ARGUMENT...: in the background, until it is ready

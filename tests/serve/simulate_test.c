@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/linear_program.h"
+#include "serve/serve_plan.h"
 #include "serve/simulate.h"
 
 /* A model on sizes 1 and 2 with times time1, time2 [batch_most]. */
@@ -153,8 +155,8 @@ static void test_elsa_steps(void **state)
     sti_serve_tables_fini(&t);
 }
 
-/* Queries that wait are merged up to the knee, never past a deadline; what can no
- * longer be in time is given up. */
+/* Queries that wait are merged up to what gets through most, never past a deadline;
+ * what can no longer be in time is given up. */
 static void test_merging(void **state)
 {
     (void)state;
@@ -185,6 +187,125 @@ static void test_merging(void **state)
     assert_ptr_equal(late, &q[4]);
     assert_ptr_equal(batch->first, &q[3]);
     sti_scheduler_done(s, 0, batch, 50);
+    sti_scheduler_destroy(s);
+    sti_serve_tables_fini(&t);
+}
+
+/* A batch that its earliest deadline does not leave the time for goes on without it. */
+static void test_hasty(void **state)
+{
+    (void)state;
+    const double one[] = {10, 12, 14, 30}, two[] = {9, 9, 9, 9};
+    sti_serve_tables t;
+    const sti_serve_cut cut = {.count = {1}};
+    const sti_paris paris = {.model = {{.knee = {3, 4}}}};
+    sti_query *late;
+    double wake;
+    make_tables(one, two, 4, 1e9, 1, &t);
+    sti_scheduler *s = scheduler_of(&t, &cut, &paris, STI_SERVE_ELSA, true);
+    sti_query q[] = {query(0, 1, 50), query(1, 1, 36), query(2, 1, 60),
+                     query(3, 1, 60)};
+    (void)offer(s, &q[0], 0);
+    sti_serve_batch *batch = take(s, 0, 0); /* until 10, as it seems */
+    for (int i = 1; i < 4; i++)
+        (void)offer(s, &q[i], 0); /* all three at 24 */
+    sti_scheduler_done(s, 0, batch, 25);
+    batch = sti_scheduler_take(s, 0, 25, &late, &wake);
+    /* Alone it would be done at 35, but all of them at 39. */
+    assert_ptr_equal(late, &q[1]);
+    assert_null(late->next);
+    assert_int_equal(batch->images, 2);
+    assert_true(batch->deadline_s > 59 && batch->deadline_s < 61);
+    assert_int_equal(sti_scheduler_waiting(s), 0);
+    sti_scheduler_done(s, 0, batch, 37);
+    sti_scheduler_destroy(s);
+    sti_serve_tables_fini(&t);
+}
+
+/* Model 0 within 5 s, model 1, which takes 20, within 100. */
+static void make_pair(double sla_s, sti_serve_tables *t)
+{
+    const double one[] = {1}, two[] = {0.5}, long1[] = {20}, long2[] = {9};
+    sti_serve_tables other;
+    make_tables(one, two, 1, sla_s, 2, t);
+    make_tables(long1, long2, 1, 100, 2, &other);
+    t->model[t->models++] = other.model[0];
+    t->model[0].weight = t->model[1].weight = 0.5;
+}
+
+/* What blocks another model keeps to the first partition that has it in time, while the
+ * other is asked for. */
+static void test_blocking(void **state)
+{
+    (void)state;
+    sti_serve_tables t;
+    const sti_serve_cut cut = {.count = {2}};
+    const sti_paris paris = {.model = {{.knee = {1, 1}}, {.knee = {1, 1}}}};
+    make_pair(5, &t);
+    sti_scheduler *s = scheduler_of(&t, &cut, &paris, STI_SERVE_ELSA, false);
+    sti_query slow[] = {query(0, 1, 100), query(1, 1, 100), query(2, 1, 100)};
+    sti_query fast[] = {query(3, 1, 5), query(4, 1, 6)};
+    for (int i = 0; i < 3; i++)
+        slow[i].model = 1;
+    assert_int_equal(offer(s, &slow[0], 0), 0);
+    sti_serve_batch *long_one = take(s, 0, 0);
+    assert_int_equal(offer(s, &fast[0], 0), 1);
+    sti_serve_batch *short_one = take(s, 1, 0);
+    assert_int_equal(offer(s, &slow[1], 0.5), 0); /* 40; on the other 21 */
+    sti_scheduler_done(s, 1, short_one, 1);
+    assert_int_equal(offer(s, &fast[1], 1), 1);
+    sti_scheduler_done(s, 1, take(s, 1, 1), 2);
+    assert_int_equal(offer(s, &slow[2], 3), 1); /* nobody asks for the other now */
+    sti_scheduler_done(s, 1, take(s, 1, 3), 23);
+    sti_scheduler_done(s, 0, long_one, 23);
+    sti_scheduler_done(s, 0, take(s, 0, 23), 43);
+    sti_scheduler_destroy(s);
+    sti_serve_tables_fini(&t);
+}
+
+/* One partition gets through more, but not where one model waits behind another. */
+static void test_cut_of_two(void **state)
+{
+    (void)state;
+    const sti_serve_options options = {.cut = "auto", .batch_max = 1};
+    sti_serve_tables t;
+    sti_serve_plan plan;
+    if (!sti_linear_program_known())
+        skip();
+    make_pair(50, &t);
+    assert_int_equal(sti_serve_plan_make(&options, &t, &plan), 0);
+    assert_true(plan.cut.count[0] == 0 && plan.cut.count[1] == 1);
+    t.model[0].sla_s = 5;
+    assert_int_equal(sti_serve_plan_make(&options, &t, &plan), 0);
+    assert_true(plan.cut.count[0] == 2 && plan.cut.count[1] == 0);
+    near(plan.bound_per_s, 2 / 10.5, 1e-9);
+    sti_serve_tables_fini(&t);
+}
+
+/* Where small batches take longer than they did alone, more are merged. */
+static void test_merging_follows(void **state)
+{
+    (void)state;
+    const double one[] = {10, 20, 30, 39}, two[] = {9, 9, 9, 9};
+    sti_serve_tables t;
+    const sti_serve_cut cut = {.count = {1}};
+    const sti_paris paris = {.model = {{.knee = {1, 4}}}};
+    make_tables(one, two, 4, 1e9, 1, &t);
+    sti_scheduler *s = scheduler_of(&t, &cut, &paris, STI_SERVE_ELSA, true);
+    double now = 0;
+    int merged = 0;
+    for (int64_t i = 0; i < 40; i++) {
+        sti_query q[] = {query(2 * i, 1, 1e9), query(2 * i + 1, 1, 1e9)};
+        (void)offer(s, &q[0], now);
+        (void)offer(s, &q[1], now);
+        for (sti_serve_batch *batch; (batch = take(s, 0, now));) {
+            merged = batch->images;
+            assert_true(i > 0 || merged == 1);
+            now += merged == 1 ? 15 : 20;
+            sti_scheduler_done(s, 0, batch, now);
+        }
+    }
+    assert_int_equal(merged, 2);
     sti_scheduler_destroy(s);
     sti_serve_tables_fini(&t);
 }
@@ -285,6 +406,8 @@ int main(void)
         cmocka_unit_test(test_closed_forms), cmocka_unit_test(test_elsa_steps),
         cmocka_unit_test(test_merging),      cmocka_unit_test(test_policies_agree),
         cmocka_unit_test(test_overload),     cmocka_unit_test(test_traffic),
+        cmocka_unit_test(test_hasty),        cmocka_unit_test(test_blocking),
+        cmocka_unit_test(test_cut_of_two),   cmocka_unit_test(test_merging_follows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
