@@ -328,6 +328,21 @@ stint_status sti_npy_open(const char *path, sti_npy *npy_out)
     return status;
 }
 
+size_t sti_npy_reading_bytes(const char *path)
+{
+    sti_npy npy = {0};
+    void *map = NULL;
+    size_t bytes, taken = 0;
+    const size_t length = strlen(path);
+    if (length < 4 || strcmp(path + length - 4, ".npy") != 0 ||
+        map_file(path, &map, &bytes) != STINT_OK)
+        return 0;
+    if (sti_npy_parse(map, bytes, path, &npy) == STINT_OK)
+        taken = npy.big_endian || npy.fortran_order ? 2 * bytes : bytes;
+    munmap(map, bytes);
+    return taken;
+}
+
 void sti_npy_close(sti_npy *npy)
 {
     if (npy->map)

@@ -42,6 +42,9 @@ stint_status sti_npy_parse(const void *bytes, size_t n_bytes, const char *name,
 stint_status sti_npy_open(const char *path, sti_npy *npy_out);
 /* Length of the part of `path` that names a file: all but ":NAME" behind ".npz". */
 size_t sti_npy_file_length(const char *path);
+/* What reading it takes beside the array's place, 0: unknown before it is read (a
+ * member of an archive, or what is no plain file). */
+size_t sti_npy_reading_bytes(const char *path);
 void sti_npy_close(sti_npy *npy); /* also of zeroed or closed ones */
 
 /* An array in C order as version 1.0; descr as in "<f4". STINT_E_IO. */

@@ -121,7 +121,7 @@ stint_status sti_cli_imported_bench(sti_cli_call *call, int64_t runs)
     stint_status st;
     STI_TRY(sti_imported_open(call->operands[0], &m));
     sti_imported_keep(m);
-    STI_TRY(sti_cli_imported_account(m, &threads, &account));
+    STI_TRY(sti_cli_imported_account(m, &threads, 0, &account));
     f.planned_bytes = account.total_bytes;
     STI_TRY(sti_imported_begin(m));
     for (int64_t i = 0; i < m->lowered.inputs; i++)

@@ -49,9 +49,10 @@ static const char *const libraries[] = {"libm.", "libjansson", NULL};
 #define FILES_BYTES ((size_t)1152 << 10)
 
 /* Inputs are read before working memory is used beyond them: the file of one at a time
- * (of twice the bytes where it has numbers of 64 bits) beside all that were read.
- * Outputs of whole numbers and truth values are copied afterwards. */
-static size_t files_bytes(const sti_imported *m, size_t work)
+ * beside all that were read. Where that is not known, a member of an archive with
+ * numbers of 64 bits may lie there twice, packed and not. Outputs of whole numbers and
+ * truth values are copied afterwards. */
+static size_t files_bytes(const sti_imported *m, size_t work, size_t reading_bytes)
 {
     size_t inputs = 0, largest = 0, outputs = 0;
     for (int64_t i = 0; i < m->lowered.inputs; i++) {
@@ -66,13 +67,13 @@ static size_t files_bytes(const sti_imported *m, size_t work)
                    : p->shape.dtype == STINT_I32 ? count * sizeof(int64_t)
                                                  : 0;
     }
-    const size_t reading = inputs + 4 * largest;
+    const size_t reading = inputs + (reading_bytes ? reading_bytes : 4 * largest);
     const size_t above = reading > work ? reading - work : 0;
     return FILES_BYTES + (above > outputs ? above : outputs);
 }
 
 stint_status sti_cli_imported_account(sti_imported *m, int64_t *threads,
-                                      sti_account *account)
+                                      size_t reading_bytes, sti_account *account)
 {
     int count;
     stint_status st = sti_threads_choose((int)*threads, &count, NULL);
@@ -91,7 +92,7 @@ stint_status sti_cli_imported_account(sti_imported *m, int64_t *threads,
                     own + own / 64);
     sti_account_add(account, "working memory", "inputs, activations, outputs", work);
     sti_account_add(account, "files", "inputs as they are read, outputs",
-                    files_bytes(m, work));
+                    files_bytes(m, work, reading_bytes));
     sti_account_raise(account, "opening", "once: it was given back", most);
     sti_account_add_process(
         account, &(sti_account_process){.libraries = libraries, .apart_bytes = own},
@@ -158,7 +159,7 @@ stint_status sti_cli_imported_plan(sti_cli_call *call)
     sti_text text = {0};
     stint_status st = sti_imported_open(call->operands[0], &m);
     if (st == STINT_OK)
-        st = sti_cli_imported_account(m, &threads, &account);
+        st = sti_cli_imported_account(m, &threads, 0, &account);
     if (st == STINT_OK) {
         if (call->common->json)
             plan_json(&account, threads, budget, &text);

@@ -17,9 +17,10 @@ stint_status sti_cli_imported_bench(sti_cli_call *call, int64_t runs);
 int64_t sti_cli_imported_threads(const sti_cli_call *call);
 
 /* Plan a run for so many threads (0: the usual number, which is put in its place) and
- * state the peak of the whole process. */
+ * state the peak of the whole process. reading_bytes: what reading the input whose
+ * reading takes most does; 0: unknown, so the most that one may take. */
 stint_status sti_cli_imported_account(sti_imported *m, int64_t *threads,
-                                      sti_account *account);
+                                      size_t reading_bytes, sti_account *account);
 /* "name": {"name", "shape", "type"} of ports, and a line of words each. */
 void sti_cli_imported_ports_json(sti_json *j, const char *key,
                                  const sti_lowered_port *port, int64_t count);

@@ -145,6 +145,25 @@ static stint_status fill_inputs(sti_cli_call *call, sti_imported *m)
     return st;
 }
 
+/* Of the inputs that are given; 0: of one of them it is not known. */
+static size_t reading_bytes(sti_cli_call *call)
+{
+    const sti_run_args *args = call->args;
+    const char **words = NULL;
+    int64_t count = 0;
+    size_t most = 0;
+    if (sti_option_split(call->arena, args->input, &words, &count) != STINT_OK)
+        return 0;
+    for (int64_t i = 0; i < count; i++) {
+        const char *equals = strrchr(words[i], '=');
+        const size_t bytes = equals ? sti_npy_reading_bytes(equals + 1) : 0;
+        if (bytes == 0)
+            return 0;
+        most = bytes > most ? bytes : most;
+    }
+    return most;
+}
+
 /* ---- outputs ---- */
 
 /* The elements as NumPy has them: a copy but for f32. */
@@ -259,7 +278,7 @@ stint_status sti_run_imported(sti_cli_call *call, const char *path)
     if (st == STINT_OK && args->memory_bytes == 0 && sti_run_names_classes(call, m))
         sti_imported_keep(m); /* for many runs */
     if (st == STINT_OK)
-        st = sti_cli_imported_account(m, &threads, &account);
+        st = sti_cli_imported_account(m, &threads, reading_bytes(call), &account);
     if (st == STINT_OK && call->operand_count > 1)
         sti_account_add(&account, "pictures", "decoders and pixels",
                         PICTURES_BYTES + 2 * sti_imported_work_bytes(m));
