@@ -145,7 +145,7 @@ static stint_status fill_inputs(sti_cli_call *call, sti_imported *m)
     return st;
 }
 
-/* Of the inputs that are given; 0: of one of them it is not known. */
+/* What the inputs that are given take to be read; 0: of one that is not known. */
 static size_t reading_bytes(sti_cli_call *call)
 {
     const sti_run_args *args = call->args;

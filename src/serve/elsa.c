@@ -10,7 +10,7 @@
 #define BELIEF       0.05
 #define LEAST_FACTOR 0.5
 #define MOST_FACTOR  3.0
-/* Of the most images a second. */
+/* Nearly the most images a second: such a share of them. */
 #define NEARLY 0.95
 
 int sti_elsa_merged(const sti_scheduler *s, int size, int model)

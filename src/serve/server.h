@@ -107,8 +107,8 @@ struct sti_server {
     int64_t completions;              /* texts so far, which are numbered */
     /* Batches that were asked for of late, by their images less one. */
     double seen[STI_SERVE_MODELS][STI_SERVE_BATCH];
-    double looked_s; /* when it was last looked whether they are as expected */
-    int64_t recuts;  /* how often the machine was cut anew */
+    double looked_s;         /* when it was last looked whether they are as expected */
+    int64_t recuts;          /* how often the machine was cut anew */
     double way_s, way_dev_s; /* what answers take until they have been sent */
     int64_t in_flight, reading; /* reading: by readers */
     size_t in_flight_bytes;
