@@ -3,7 +3,8 @@
  *
  *     determinism_bench [-j THREADS] [-r ROUNDS] [-b BATCH] [-s SHARDS]
  *
- * The free step is the same sources in a module of its own (determinism_free), where
+ * The free step is the same sources in a module of its own (determinism_free, which the
+ * target bench builds, too), where
  *   - shards are taken by whichever lane is free (an atomic counter), added up by each
  *     lane as they come, and lanes joined in the order of being done (a mutex), in
  * place of consecutive shards and the fixed tree;

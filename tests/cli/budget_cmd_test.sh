@@ -59,7 +59,9 @@ large="--batch 128 --set model.width=32 --error 0"
 run 0 plan r.ini $large --json
 json "j['peak_bytes'] > 4 * $peak"
 read -r peak smallest < <(python3 -c 'import json; j = json.load(open("out")); print(j["peak_bytes"], j["smallest_bytes"])')
-for memory in $peak $(((peak + smallest) / 2)) $smallest; do
+between=$(((peak + smallest) / 2))
+full || between=
+for memory in $peak $between $smallest; do
     # shellcheck disable=SC2086
     run 0 train r.ini $large --memory $memory --out large --force --json --quiet
     json "0.94 * j['planned_peak_bytes'] < j['peak_rss_bytes'] <= j['planned_peak_bytes'] <= $memory"

@@ -6,6 +6,8 @@ work=$(mktemp -d /tmp/stint-cli-XXXXXX)
 trap 'rm -rf "$work"' EXIT
 failures=0
 
+full() { [ "${TEST_SIZE:-}" = full ]; } # with all cases? (see tests/CMakeLists.txt)
+
 fail() {
     echo "FAIL: $*" >&2
     failures=$((failures + 1))
@@ -36,8 +38,8 @@ json_ok() {
 }
 
 # json PYTHON-EXPRESSION over the object j
-json() {
-    python3 - "$work/out" "$1" <<'PY' || fail "JSON: $1"
+json() { # (without packages a third sooner: it is called thousands of times)
+    python3 -SE - "$work/out" "$1" <<'PY' || fail "JSON: $1"
 import json, sys
 j = json.load(open(sys.argv[1]))
 sys.exit(0 if eval(sys.argv[2]) else 1)

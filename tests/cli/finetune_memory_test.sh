@@ -34,16 +34,17 @@ name = adamw
 lr = 3e-3
 INI
 }
-text small.ini 32 3 60
+text small.ini 32 2 60
 run 0 train small.ini -o small -q
 text wide.ini 256 4 1
 run 0 train wide.ini -o wide -q
-tune="--data two.txt --batch 4 --shards 1 --steps 30 --lr 1e-3"
+tune="--data two.txt --batch 4 --shards 1 --steps 12 --lr 1e-3"
 
 # A byte a number: the loss is that of float32 within 0.01, the bits do not depend on how
 # it is run, and what is not trained is off by half a scale at most.
 # shellcheck disable=SC2086
-for what in "--tensors h.2.*" "--what bias" "--what lora --rank 4"; do
+for what in "--tensors h.1.*" "--what lora --rank 4" "--what bias"; do
+    full || [ "$what" != "--what bias" ] || continue
     run 0 finetune small $tune $what -o f32 --force --json -q
     loss=$(sed 's/.*"test_loss":\([0-9.]*\).*/\1/' out)
     run 0 finetune small $tune $what --frozen int8 -o int8 --force -j 1 --json -q
@@ -54,12 +55,12 @@ for what in "--tensors h.2.*" "--what bias" "--what lora --rank 4"; do
     run 0 eval int8 --data two.txt --json # the file holds what was trained with
     plain || break
 done
-run 0 finetune small $tune --tensors 'h.2.*' --frozen int8 -o int8 --force --json -q
+run 0 finetune small $tune --tensors 'h.1.*' --frozen int8 -o int8 --force --json -q
 want=$(sha)
-run 0 finetune small $tune --tensors 'h.2.*' --frozen int8 --steps 20 --set schedule.name=constant -o cut -q
-run 0 finetune small $tune --tensors 'h.2.*' --frozen int8 --set schedule.name=constant -o cut --resume --json -q
+run 0 finetune small $tune --tensors 'h.1.*' --frozen int8 --steps 8 --set schedule.name=constant -o cut -q
+run 0 finetune small $tune --tensors 'h.1.*' --frozen int8 --set schedule.name=constant -o cut --resume --json -q
 cut=$(sha)
-run 0 finetune small $tune --tensors 'h.2.*' --frozen int8 --set schedule.name=constant -o whole --json -q
+run 0 finetune small $tune --tensors 'h.1.*' --frozen int8 --set schedule.name=constant -o whole --json -q
 [ "$(sha)" = "$cut" ] || fail "int8 resumed has other bits"
 run 0 train int8/recipe.ini -o again --json -q
 [ "$(sha)" = "$want" ] || fail "the recipe of an int8 run has other bits"
@@ -79,7 +80,7 @@ a, b = load("small/model.safetensors"), load("int8/model.safetensors")
 held = 0
 for k, (shape, x) in a.items():
     y = b[k][1]
-    if k.startswith("h.2."):
+    if k.startswith("h.1."):
         assert x != y, k
     elif len(shape) == 2 and k.startswith("h."):
         columns = shape[1]
@@ -90,7 +91,7 @@ for k, (shape, x) in a.items():
         held += 1
     else:
         assert x == y, k
-assert held == 8, held
+assert held == 4, held
 PY
 # A folder of images: convolutions, too, are held so.
 python3 - <<'PY'
@@ -119,9 +120,9 @@ batch = 8
 shards = 1
 INI
 run 0 train net.ini -o net -q
-run 0 finetune net --data images --batch 8 --shards 1 --epochs 2 --tensors 'layer3.*' --frozen int8 -o net8 --json -q -j 1
+run 0 finetune net --data images --batch 8 --shards 1 --epochs 1 --tensors 'layer3.*' --frozen int8 -o net8 --json -q -j 1
 want=$(sha)
-STINT_ISA=ref run 0 finetune net --data images --batch 8 --shards 1 --epochs 2 --tensors 'layer3.*' --frozen int8 -o net8b --json -q -j 2
+STINT_ISA=ref run 0 finetune net --data images --batch 8 --shards 1 --epochs 1 --tensors 'layer3.*' --frozen int8 -o net8b --json -q -j 2
 [ "$(sha)" = "$want" ] || fail "int8 convolutions have other bits with other threads"
 # A model whose frozen weights are the rounded ones, trained on in float32, is the oracle.
 rounded() { # MODEL RUN OUT: the model with what the run did not train from it
@@ -149,15 +150,15 @@ head["__metadata__"] = texts
 text = json.dumps(head).encode()
 text += b" " * (-len(text) % 8)
 open(out, "wb").write(struct.pack("<Q", len(text)) + text + bytes(data))
-assert changed > 4, changed
+assert changed >= 4, changed
 PY
 }
-run 0 finetune small $tune --tensors 'h.1.attn.*,h.2.mlp.*' --frozen int8 -o q --json -q
+run 0 finetune small $tune --tensors 'h.0.attn.*,h.1.mlp.*' --frozen int8 -o q --json -q
 want=$(sha) && cp out q.json
 rounded small q rounded.safetensors || fail "nothing was rounded"
-run 0 finetune rounded.safetensors $tune --tensors 'h.1.attn.*,h.2.mlp.*' -o q32 --json -q
+run 0 finetune rounded.safetensors $tune --tensors 'h.0.attn.*,h.1.mlp.*' -o q32 --json -q
 [ "$(sha)" = "$want" ] || fail "int8 is not float32 with the rounded weights"
-tune_net="--data images --batch 8 --shards 1 --epochs 2 --tensors layer1.0.conv2.weight,layer3.* --set update.fold_norm=false"
+tune_net="--data images --batch 8 --shards 1 --epochs 1 --tensors layer1.0.conv2.weight,layer3.* --set update.fold_norm=false"
 run 0 finetune net $tune_net --frozen int8 -o qn --json -q
 want=$(sha) && cp out qn.json
 rounded net qn rounded.safetensors || fail "no convolution was rounded"
@@ -182,25 +183,26 @@ if plain && [ "$rss" != null ]; then
     [ "$rss" -le "$planned" ] || fail "int8 takes $rss, planned $planned"
 fi
 
-# An update within the step: the same bits after 20 steps for each optimiser, shares,
+# An update within the step: the same bits after 12 steps for each optimiser, shares,
 # adapters and all parameters; less memory in the plan and in fact.
 for rule in "optimizer.name=sgd optimizer.momentum=0" "optimizer.name=sgd optimizer.momentum=0.9" \
     "optimizer.name=adamw optimizer.weight_decay=0.1" "optimizer.name=rmsprop"; do
+    full || [ "${rule#*=}" != "sgd optimizer.momentum=0" ] || continue
     sets=
     for s in $rule; do sets="$sets --set $s"; done
-    for what in "--tensors h.1.attn.*,h.2.mlp.c_fc.weight@1/4,*.bias" "--what full" "--what lora"; do
+    for what in "--tensors h.0.attn.*,h.1.mlp.c_fc.weight@1/4,*.bias" "--what full" "--what lora"; do
         case "$rule $what" in *sgd*lora | *rmsprop*lora | *momentum=0\ *full | *momentum=0.9\ *full | *rmsprop*full) continue ;; esac
         # shellcheck disable=SC2086
-        run 0 finetune small $tune --steps 20 $sets $what -o late --force --json -q
+        run 0 finetune small $tune $sets $what -o late --force --json -q
         want=$(sha)
         # shellcheck disable=SC2086
-        run 0 finetune small $tune --steps 20 $sets $what --set update.at_once=true -o soon --force --json -q
+        run 0 finetune small $tune $sets $what --set update.at_once=true -o soon --force --json -q
         [ "$(sha)" = "$want" ] || fail "$rule $what: an update within the step has other bits"
     done
 done
-run 0 finetune net --data images --batch 8 --shards 1 --epochs 10 --tensors 'layer2.*,layer3.*' -o late --force --json -q
+run 0 finetune net --data images --batch 8 --shards 1 --epochs 4 --tensors 'layer2.*,layer3.*' -o late --force --json -q
 want=$(sha)
-run 0 finetune net --data images --batch 8 --shards 1 --epochs 10 --tensors 'layer2.*,layer3.*' --set update.at_once=true -o soon --force --json -q
+run 0 finetune net --data images --batch 8 --shards 1 --epochs 4 --tensors 'layer2.*,layer3.*' --set update.at_once=true -o soon --force --json -q
 [ "$(sha)" = "$want" ] || fail "of images an update within the step has other bits"
 memory m_soon --set update.at_once=true
 [ "$memory_sha" = "$f32_sha" ] || fail "an update within the step has other bits"
@@ -227,15 +229,16 @@ late_updates() { # KEY FLAG...: of `tune` in $common
     says err "$key"
     says err "so parameters are updated at the end of a step"
 }
-common="small $tune --steps 8"
+common="small $tune --steps 6"
 for set in train.shards=2 train.accumulate=2 optimizer.clip=0.5 grow.by=schedule; do
-    late_updates ${set%=*} --tensors 'h.1.attn.*,h.2.*' --set $set
+    late_updates ${set%=*} --tensors 'h.0.attn.*,h.1.*' --set $set
 done
 late_updates prune.sparsity --what full --set prune.sparsity=0.5
-common="net --data images --batch 8 --shards 1 --epochs 4"
+common="net --data images --batch 8 --shards 1 --epochs 2"
 late_updates error.pack --tensors 'layer2.*,layer3.*' --set error.pack=all
 late_updates bayes.samples --what full --set bayes.samples=2
-for scheme in 'prune(0.5)' 'kernel(0.5)+quantise(int8)'; do
+for scheme in 'kernel(0.5)+quantise(int8)' 'prune(0.5)'; do
+    full || [ "$scheme" != 'prune(0.5)' ] || continue
     late_updates shrink.scheme --what full --set "shrink.scheme=$scheme" --set shrink.steps=3
 done
 
@@ -247,7 +250,7 @@ kept() { # OUT FLAG...
     run 0 finetune $model $common "$@" -o "$out" --force --json -q
 }
 for model in net small; do
-    common="--data images --batch 8 --shards 1 --epochs 4 --tensors layer2.*shift,layer3.*"
+    common="--data images --batch 8 --shards 1 --epochs 2 --tensors layer2.*shift,layer3.*"
     [ $model = net ] || common="$tune --steps 8 --what lora"
     kept k_no --set update.keep=no
     want=$(sha)
@@ -282,7 +285,7 @@ run 1 finetune small $tune --what full --set update.at_once=true --lr 1e6 --set 
 says err "update.at_once"
 
 # Refused, with nothing written.
-bad="finetune small $tune --tensors h.2.* -o none"
+bad="finetune small $tune --tensors h.1.* -o none"
 run 8 $bad --frozen int8 --set train.precision=bf16
 says err "update.frozen: int8 weights are widened to float32"
 run 2 finetune small $tune --what full --frozen int8 -o none

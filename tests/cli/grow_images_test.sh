@@ -6,7 +6,7 @@ cd "$work" || exit 1
 run 0 data glyphs --out g --train 288 --test 36 --min-faces 10 -q
 # recipe NAME NETWORK LINE...: 288 images are 24 units of 12; no stage divides them all
 recipe() {
-    printf '[data]\npath = g\ncrop_pad = 2\n[model]\nname = %s\n' "$2" >"$1.ini"
+    printf '[data]\npath = g\nsize = 14\ncrop_pad = 2\n[model]\nname = %s\n' "$2" >"$1.ini"
     printf '[train]\nbatch = 12\nshards = 3\nepochs = 5\n' >>"$1.ini"
     printf '[optimizer]\nlr = 0.02\n[grow]\nby = schedule\nevery = 1\nmost = 144\n' >>"$1.ini"
     printf '%s\n' "${@:3}" >>"$1.ini"

@@ -108,7 +108,7 @@ for file in $(printf '%s\n' $files | sort -u); do
     says err "neither a smaller batch nor any --memory"
     # no limit at all
     for text in max -1 9223372036854771712 nonsense '' -; do
-        limited $file "$text" 0 plan r.ini --json --quiet
+        limited $file "$text" 0 plan r.ini --set model.name=mlp --json --quiet
         json "j['machine'] == {'bytes': $host, 'source': 'memory of this machine', 'holds': True,
               'batch_that_fits': 0, 'memory_that_fits': 0}"
     done

@@ -8,6 +8,7 @@ cat >conv.ini <<'INI'
 name = smallcnn
 [data]
 path = g
+size = 14
 [train]
 epochs = 3
 batch = 48

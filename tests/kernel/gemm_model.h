@@ -11,15 +11,17 @@
 #include "base/cpu.h"
 #include "guarded.h"
 #include "kernel/gemm/gemm.h"
+#include "test_size.h"
 
-/* A sanitizer makes everything ten times as long and looks for accesses, not values:
- * there an eighth of the random cases are tried, models compute only one element in
- * MODEL_STEP, and what tries kernels on all thread counts tries fewer. */
+/* All random cases are tried by the full tests, and every second one by quick tests. A
+ * sanitizer makes everything ten times as long and looks for accesses, not values:
+ * there it is an eighth, models compute only one element in MODEL_STEP, and what tries
+ * kernels on all thread counts tries fewer. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define MODEL_ROUNDS(n) (((n) + 7) / 8)
 enum { MODEL_STEP = 17, MODEL_SANITIZED = true };
 #else
-#define MODEL_ROUNDS(n) (n)
+#define MODEL_ROUNDS(n) (test_is_full() ? (n) : ((n) + 1) / 2)
 enum { MODEL_STEP = 1, MODEL_SANITIZED = false };
 #endif
 

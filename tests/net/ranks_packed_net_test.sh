@@ -3,7 +3,7 @@
 # blocks were too small; interrupted and resumed. One recipe on as many ranks has one SHA-256.
 . "$(dirname "$0")/ranks_lib.sh"
 packed=(net.ini --json --set error.pack=all --set error.every=3 --set train.shards=5 --set train.batch=40
-    --set run.checkpoint_every=1 --set run.keep=20)
+    --set run.checkpoint_every=1 --set run.keep=20 --steps 8)
 
 both() { # NAME RANKS ARGUMENT...: beside the backward pass and after it, with 1 and 2 lanes
     local name=$1 ranks=$2

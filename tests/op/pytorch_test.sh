@@ -7,7 +7,7 @@ python=${PYTHON:-/usr/bin/python3}
 here=$(cd "$(dirname "$0")" && pwd)
 dump=${STINT_BUILD:?set by ctest}/tests/op_dump
 
-if ! "$python" -c 'import torch' 2>/dev/null; then
+if ! "$python" -c 'import importlib.util as u; u.find_spec("torch") or exit(1)'; then
     echo "skipped: $python has no torch (Debian: python3-torch)"
     exit 77
 fi

@@ -1,7 +1,7 @@
 # Whatever is not refused by its sentence goes together: a covering set of trainings.
 . "$(dirname "$0")/../cli/cli_lib.sh"
 cd "$work" || exit 1
-python3 "$STINT_SOURCE/tests/cli/cli_data.py" images 16 320 32 || fail "no images"
+python3 "$STINT_SOURCE/tests/cli/cli_data.py" images 16 "${IMAGES:-320}" 32 || fail "no images"
 words "the cat sat on a mat and saw" 1500 >text.txt
 python3 - <<'PY' || fail "no picture"
 import struct

@@ -2,7 +2,7 @@
 # is absent.
 set -u
 python=/usr/bin/python3
-if ! "$python" -c 'import torch' 2>/dev/null; then
+if ! "$python" -c 'import importlib.util as u; u.find_spec("torch") or exit(1)'; then
     echo "skipped: $python has no torch (Debian: python3-torch)"
     exit 77
 fi

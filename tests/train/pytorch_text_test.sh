@@ -11,7 +11,7 @@ stint=${STINT:?set by ctest}
 source=${STINT_SOURCE:?}
 export -n STINT STINT_SOURCE STINT_BUILD
 
-if ! "$python" -c 'import torch' 2>/dev/null; then
+if ! "$python" -c 'import importlib.util as u; u.find_spec("torch") or exit(1)'; then
     echo "skipped: $python has no torch (Debian: python3-torch)"
     exit 77
 fi

@@ -17,7 +17,7 @@ model b model.depth=2 model.context=16 quantise.bits=3 train.steps=20
 run 0 compare a b --data text.txt --json --page page.html
 cp out answer.json
 json_ok
-if /usr/bin/python3 -c 'import torch' 2>/dev/null; then
+if /usr/bin/python3 -c 'import importlib.util as u; u.find_spec("torch") or exit(1)'; then
     /usr/bin/python3 "$STINT_SOURCE/tests/trust/compare_text_oracle.py" "$STINT_SOURCE/bench" \
         a b text.txt answer.json || fail "PyTorch says otherwise"
 fi
