@@ -13,17 +13,6 @@
 /* Nearly the most images a second: such a share of them. */
 #define NEARLY 0.95
 
-int sti_elsa_merged(const sti_scheduler *s, int size, int model)
-{
-    const int limit = s->desc.batch_most ? s->desc.batch_most : STI_SERVE_BATCH;
-    const int most = model_of(s, model)->batch_most;
-    if (!s->desc.merge)
-        return 0;
-    if (s->desc.policy == STI_SERVE_FIFS)
-        return limit < most ? limit : most;
-    return s->merged[model][size];
-}
-
 /* The smallest batch that gets through nearly as many images a second as any, by what
  * batches have taken of late: on a machine whose neighbours work, small ones may take
  * far longer than they did when they were timed alone. */
@@ -296,7 +285,7 @@ static void give_back(sti_scheduler *s, sti_serve_batch *batch)
 static sti_serve_batch *collect(sti_scheduler *s, int size, double now, double *wake_s)
 {
     sti_query *head = s->first;
-    const int model = head->model, most = sti_elsa_merged(s, size, model);
+    const int model = head->model, most = most_merged(s, size, model);
     int images = 0;
     for (const sti_query *q = head; q && images < most; q = q->next)
         images += q->model == model ? q->batch : 0;

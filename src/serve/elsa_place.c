@@ -10,7 +10,7 @@ static bool joins(const sti_scheduler *s, int size, const sti_serve_batch *batch
                   const sti_query *q)
 {
     return batch->model == q->model && !q->steady &&
-           batch->images + q->batch <= sti_elsa_merged(s, size, q->model);
+           batch->images + q->batch <= most_merged(s, size, q->model);
 }
 
 /* When the batches of a line so far are done. */

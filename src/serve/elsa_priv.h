@@ -76,7 +76,16 @@ static inline bool runs_on(const sti_scheduler *s, int p, const sti_query *q)
 }
 
 /* Images of a merged batch at most; 0: nothing is merged. */
-int sti_elsa_merged(const sti_scheduler *s, int size, int model);
+static inline int most_merged(const sti_scheduler *s, int size, int model)
+{
+    const int limit = s->desc.batch_most ? s->desc.batch_most : STI_SERVE_BATCH;
+    const int most = model_of(s, model)->batch_most;
+    if (!s->desc.merge)
+        return 0;
+    if (s->desc.policy == STI_SERVE_FIFS)
+        return limit < most ? limit : most;
+    return s->merged[model][size];
+}
 
 /* Where a query goes by ELSA and JSED, or by chance; partition -1: it runs nowhere. */
 place sti_elsa_choose(const sti_scheduler *s, const sti_query *q, double now);
