@@ -1,5 +1,6 @@
 """Servers of others for bench/serve_bench.py and bench/serve_rows.py: mosec and litserve with ONNX Runtime, a worker
-with one thread of it a CPU, or one worker with all threads. A query is some images of bytes, one channel; they are merged within 2 ms."""
+with one thread of it a CPU, or fewer workers with more threads each. A query is some images of bytes, one channel; they
+are merged within 2 ms."""
 import os
 import socket
 

@@ -221,17 +221,18 @@ static bool is_lost(const sti_scheduler *s, int size, const sti_query *q, double
            now + median_of(s, size, q->model, q->batch) > q->deadline_s;
 }
 
-/* Queries that leave a batch take their deadline and their images along. */
-static void keep_only(sti_serve_batch *batch, sti_query *query)
+/* Images and deadline of the queries that are left. */
+static void recount(sti_serve_batch *batch)
 {
+    sti_query *q = batch->first;
     batch->first = batch->last = NULL;
     batch->images = 0;
     batch->deadline_s = HUGE_VAL;
-    while (query) {
-        sti_query *next = query->next;
-        batch->deadline_s = fmin(batch->deadline_s, query->deadline_s);
-        join_batch(batch, query);
-        query = next;
+    while (q) {
+        sti_query *next = q->next;
+        batch->deadline_s = fmin(batch->deadline_s, q->deadline_s);
+        join_batch(batch, q);
+        q = next;
     }
 }
 
@@ -254,7 +255,7 @@ static void drop_late(sti_scheduler *s, int size, sti_serve_batch *batch, double
         } else {
             link = &q->next;
         }
-    keep_only(batch, batch->first);
+    recount(batch);
 }
 
 /* A batch that the earliest deadline in it does not leave the time for: that query
@@ -271,7 +272,7 @@ static void drop_hasty(sti_scheduler *s, int size, sti_serve_batch *batch, doubl
         sti_query *q = *link;
         *link = q->next;
         give_up(s, q, late_out);
-        keep_only(batch, batch->first);
+        recount(batch);
     }
 }
 

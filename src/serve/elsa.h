@@ -50,7 +50,6 @@ typedef struct sti_serve_batch {
 typedef struct sti_scheduler_desc {
     const sti_serve_tables *tables; /* borrowed */
     const sti_serve_cut *cut;
-    const sti_paris *paris; /* its knees */
     sti_serve_policy policy;
     bool admit_all;  /* also what will be late */
     bool serve_late; /* begin also what is late already */

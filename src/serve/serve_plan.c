@@ -40,7 +40,8 @@ static stint_status part_blockers(const sti_serve_tables *t, sti_serve_plan *pla
         if (!sti_serve_cut_equal(t, t->size[k], &cut) || cut.count[k] < 2)
             continue;
         plan->cut = cut;
-        return sti_serve_bound(t, &cut, &plan->bound_per_s);
+        return sti_linear_program_known() ? sti_serve_bound(t, &cut, &plan->bound_per_s)
+                                          : STINT_OK;
     }
     return STINT_OK;
 }
@@ -56,7 +57,7 @@ static stint_status choose_cut(const sti_serve_options *options,
     if (!sti_linear_program_known()) {
         if (chosen)
             sti_log(STINT_LOG_WARNING, "%s; the cut is PARIS's", stint_last_error());
-        return STINT_OK;
+        return chosen ? part_blockers(tables, plan) : STINT_OK;
     }
     st = chosen ? sti_serve_climb(tables, &plan->cut, &plan->bound_per_s)
                 : sti_serve_bound(tables, &plan->cut, &plan->bound_per_s);
@@ -93,7 +94,6 @@ stint_status sti_serve_plan_make(const sti_serve_options *options,
     STI_TRY(check_cut(tables, &plan->cut));
     plan->scheduler = (sti_scheduler_desc){.tables = tables,
                                            .cut = &plan->cut,
-                                           .paris = &plan->paris,
                                            .policy = (sti_serve_policy)options->policy,
                                            .admit_all = options->admit == 1,
                                            .serve_late = options->late == 1,

@@ -155,6 +155,46 @@ static void there_and_back(void **state)
     assert_int_equal(sti_npy_open(path, &npy), STINT_E_IO);
 }
 
+static void put(const char *path, const unsigned char *bytes, size_t count)
+{
+    FILE *f = fopen(path, "wb");
+    assert_non_null(f);
+    assert_int_equal(fwrite(bytes, 1, count, f), count);
+    assert_int_equal(fclose(f), 0);
+}
+
+/* The file as it lies, and a copy where elements come otherwise; nothing of others. */
+static void reading_is_known_beforehand(void **state)
+{
+    (void)state;
+    unsigned char file[256];
+    char folder[] = "/tmp/stint_npy_XXXXXX", path[64], other[64];
+    assert_non_null(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/x.npy", folder);
+    snprintf(other, sizeof other, "%s/x.npz", folder);
+    assert_int_equal(sti_npy_reading_bytes(path), 0);
+    size_t bytes = make(
+        file, 1, "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 2), }", 16);
+    put(path, file, bytes);
+    put(other, file, bytes);
+    assert_int_equal(sti_npy_reading_bytes(path), bytes);
+    assert_int_equal(sti_npy_reading_bytes(other), 0);
+    static const char *const turned[] = {
+        "{'descr': '<f4', 'fortran_order': True, 'shape': (2, 2), }",
+        "{'descr': '>f8', 'fortran_order': False, 'shape': (2,), }"};
+    for (int i = 0; i < 2; i++) {
+        bytes = make(file, 1, turned[i], 16);
+        put(path, file, bytes);
+        assert_int_equal(sti_npy_reading_bytes(path), 2 * bytes);
+    }
+    put(path, file, 20);
+    assert_int_equal(sti_npy_reading_bytes(path), 0);
+    remove(path);
+    remove(other);
+    remove(folder);
+    assert_int_equal(sti_npy_reading_bytes("/tmp"), 0);
+}
+
 /* Elements number 0, 1, 2, ... in Fortran order, most significant byte first, of 1 to 8
  * bytes; `axes` lengths. */
 static void check_straight(char kind, int bytes, int rank, const int64_t *dim,
@@ -228,9 +268,8 @@ static void other_orders(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(good_headers),
-        cmocka_unit_test(bad_headers),
-        cmocka_unit_test(there_and_back),
+        cmocka_unit_test(good_headers), cmocka_unit_test(reading_is_known_beforehand),
+        cmocka_unit_test(bad_headers),  cmocka_unit_test(there_and_back),
         cmocka_unit_test(other_orders),
     };
     return cmocka_run_group_tests_name("base/npy", tests, NULL, NULL);

@@ -32,15 +32,12 @@ static void make_tables(const double *time1, const double *time2, int batch_most
 
 /* The paper's scheduler, one query at a time, nothing refused or given up. */
 static sti_simulate_desc plain(const sti_serve_tables *t, const sti_serve_cut *cut,
-                               const sti_paris *paris, const sti_traffic *traffic)
+                               const sti_traffic *traffic)
 {
-    return (sti_simulate_desc){.scheduler = {.tables = t,
-                                             .cut = cut,
-                                             .paris = paris,
-                                             .admit_all = true,
-                                             .serve_late = true},
-                               .traffic = traffic,
-                               .queries = 400000};
+    return (sti_simulate_desc){
+        .scheduler = {.tables = t, .cut = cut, .admit_all = true, .serve_late = true},
+        .traffic = traffic,
+        .queries = 400000};
 }
 
 static double mean_wait(const sti_simulate_desc *d)
@@ -65,13 +62,12 @@ static void test_closed_forms(void **state)
     (void)state;
     const double one[] = {1, 3}, two[] = {1, 1};
     sti_serve_tables t;
-    sti_paris paris = {.model = {{.knee = {1, 2}}}};
     sti_traffic traffic = {.rate_per_s = 0.6, .seed = 3};
     make_tables(one, two, 2, 1e9, 4, &t);
     sti_serve_cut single = {.count = {1}}, three = {.count = {3}};
     /* M/D/1: rho T / (2 (1 - rho)). */
     assert_int_equal(sti_traffic_batches("1", 2, &traffic), 0);
-    sti_simulate_desc d = plain(&t, &single, &paris, &traffic);
+    sti_simulate_desc d = plain(&t, &single, &traffic);
     near(mean_wait(&d), 0.6 / (2 * 0.4), 0.03);
     /* M/G/1: lambda E[T^2] / (2 (1 - rho)), batches of one and three seconds. */
     assert_int_equal(sti_traffic_batches("dist:1=0.5,2=0.5", 2, &traffic), 0);
@@ -80,7 +76,7 @@ static void test_closed_forms(void **state)
     /* M/M/3 by Erlang's formula C, one queue; JSED differs, since it decides early. */
     assert_int_equal(sti_traffic_batches("1", 2, &traffic), 0);
     traffic.rate_per_s = 2.1;
-    d = plain(&t, &three, &paris, &traffic);
+    d = plain(&t, &three, &traffic);
     d.exponential = true;
     d.scheduler.policy = STI_SERVE_FIFS;
     const double a = 2.1, top = a * a * a / 6 / (1 - a / 3);
@@ -95,16 +91,13 @@ static sti_query query(int64_t number, int batch, double deadline)
 }
 
 static sti_scheduler *scheduler_of(const sti_serve_tables *t, const sti_serve_cut *cut,
-                                   const sti_paris *paris, sti_serve_policy policy,
-                                   bool merge)
+                                   sti_serve_policy policy, bool merge)
 {
     sti_scheduler *s;
-    assert_int_equal(sti_scheduler_create(&(sti_scheduler_desc){.tables = t,
-                                                                .cut = cut,
-                                                                .paris = paris,
-                                                                .policy = policy,
-                                                                .merge = merge},
-                                          &s),
+    assert_int_equal(sti_scheduler_create(
+                         &(sti_scheduler_desc){
+                             .tables = t, .cut = cut, .policy = policy, .merge = merge},
+                         &s),
                      0);
     return s;
 }
@@ -130,10 +123,9 @@ static void test_elsa_steps(void **state)
     const double one[] = {10, 20}, two[] = {6, 8};
     sti_serve_tables t;
     const sti_serve_cut cut = {.count = {1, 1}};
-    const sti_paris paris = {.model = {{.knee = {1, 2}}}};
     int p;
     make_tables(one, two, 2, 1e9, 3, &t);
-    sti_scheduler *s = scheduler_of(&t, &cut, &paris, STI_SERVE_ELSA, false);
+    sti_scheduler *s = scheduler_of(&t, &cut, STI_SERVE_ELSA, false);
     sti_query q[] = {query(0, 1, 15), query(1, 1, 15), query(2, 1, 15), query(3, 1, 15),
                      query(4, 2, 100)};
     assert_int_equal(offer(s, &q[0], 0), 0); /* done at 10 */
@@ -163,10 +155,9 @@ static void test_merging(void **state)
     const double one[] = {10, 12, 14, 30}, two[] = {9, 9, 9, 9};
     sti_serve_tables t;
     const sti_serve_cut cut = {.count = {1}};
-    const sti_paris paris = {.model = {{.knee = {3, 4}}}};
     int p;
     make_tables(one, two, 4, 1e9, 1, &t);
-    sti_scheduler *s = scheduler_of(&t, &cut, &paris, STI_SERVE_ELSA, true);
+    sti_scheduler *s = scheduler_of(&t, &cut, STI_SERVE_ELSA, true);
     sti_query q[] = {query(0, 1, 50), query(1, 1, 22), query(2, 1, 50), query(3, 1, 50),
                      query(4, 1, 33)};
     (void)offer(s, &q[0], 0);
@@ -198,11 +189,10 @@ static void test_hasty(void **state)
     const double one[] = {10, 12, 14, 30}, two[] = {9, 9, 9, 9};
     sti_serve_tables t;
     const sti_serve_cut cut = {.count = {1}};
-    const sti_paris paris = {.model = {{.knee = {3, 4}}}};
     sti_query *late;
     double wake;
     make_tables(one, two, 4, 1e9, 1, &t);
-    sti_scheduler *s = scheduler_of(&t, &cut, &paris, STI_SERVE_ELSA, true);
+    sti_scheduler *s = scheduler_of(&t, &cut, STI_SERVE_ELSA, true);
     sti_query q[] = {query(0, 1, 50), query(1, 1, 36), query(2, 1, 60),
                      query(3, 1, 60)};
     (void)offer(s, &q[0], 0);
@@ -240,9 +230,8 @@ static void test_blocking(void **state)
     (void)state;
     sti_serve_tables t;
     const sti_serve_cut cut = {.count = {2}};
-    const sti_paris paris = {.model = {{.knee = {1, 1}}, {.knee = {1, 1}}}};
     make_pair(5, &t);
-    sti_scheduler *s = scheduler_of(&t, &cut, &paris, STI_SERVE_ELSA, false);
+    sti_scheduler *s = scheduler_of(&t, &cut, STI_SERVE_ELSA, false);
     sti_query slow[] = {query(0, 1, 100), query(1, 1, 100), query(2, 1, 100)};
     sti_query fast[] = {query(3, 1, 5), query(4, 1, 6)};
     for (int i = 0; i < 3; i++)
@@ -289,9 +278,8 @@ static void test_merging_follows(void **state)
     const double one[] = {10, 20, 30, 39}, two[] = {9, 9, 9, 9};
     sti_serve_tables t;
     const sti_serve_cut cut = {.count = {1}};
-    const sti_paris paris = {.model = {{.knee = {1, 4}}}};
     make_tables(one, two, 4, 1e9, 1, &t);
-    sti_scheduler *s = scheduler_of(&t, &cut, &paris, STI_SERVE_ELSA, true);
+    sti_scheduler *s = scheduler_of(&t, &cut, STI_SERVE_ELSA, true);
     double now = 0;
     int merged = 0;
     for (int64_t i = 0; i < 40; i++) {
@@ -319,11 +307,10 @@ static void test_policies_agree(void **state)
     sti_serve_tables t;
     sti_serve_result a, b;
     const sti_serve_cut equal = {.count = {0, 7}}, mixed = {.count = {4, 5}};
-    const sti_paris paris = {.model = {{.knee = {1, 4}}}};
     sti_traffic traffic = {.rate_per_s = 500, .seed = 1};
     make_tables(one, two, 4, 0.05, 14, &t);
     assert_int_equal(sti_traffic_batches("lognormal:0.5,0.9", 4, &traffic), 0);
-    sti_simulate_desc d = plain(&t, &equal, &paris, &traffic);
+    sti_simulate_desc d = plain(&t, &equal, &traffic);
     d.queries = 20000;
     assert_int_equal(sti_simulate(&d, &a), 0);
     d.scheduler.policy = STI_SERVE_JSED;
@@ -331,7 +318,7 @@ static void test_policies_agree(void **state)
     assert_true(!(a.p99_s < b.p99_s) && !(a.p99_s > b.p99_s));
     sti_serve_result_fini(&a);
     sti_serve_result_fini(&b);
-    d = plain(&t, &mixed, &paris, &traffic);
+    d = plain(&t, &mixed, &traffic);
     d.queries = 20000;
     t.model[0].sla_s = 1e9;
     traffic.rate_per_s = 50;
@@ -352,14 +339,12 @@ static void test_overload(void **state)
     sti_serve_result r;
     double per_s;
     const sti_serve_cut cut = {.count = {4, 5}};
-    const sti_paris paris = {.model = {{.knee = {1, 4}}}};
     sti_traffic traffic = {.rate_per_s = 3000, .seed = 1};
     make_tables(one, two, 4, 0.05, 14, &t);
     assert_int_equal(sti_traffic_batches("lognormal:0.5,0.9", 4, &traffic), 0);
-    sti_simulate_desc d = {
-        .scheduler = {.tables = &t, .cut = &cut, .paris = &paris, .merge = true},
-        .traffic = &traffic,
-        .queries = 30000};
+    sti_simulate_desc d = {.scheduler = {.tables = &t, .cut = &cut, .merge = true},
+                           .traffic = &traffic,
+                           .queries = 30000};
     assert_int_equal(sti_simulate(&d, &r), 0);
     assert_int_equal(r.sent, r.served + r.rejected + r.late + r.failed);
     assert_true(r.rejected > r.sent / 2 && r.in_time == r.served);
