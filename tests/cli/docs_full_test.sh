@@ -2,7 +2,25 @@
 . "$(dirname "$0")/cli_lib.sh"
 mkdir "$work/place" && cd "$work/place" || exit 1
 ln -s "$STINT_SOURCE/recipes" recipes
-mkdir "$work/bin" && ln -s "$STINT" "$work/bin/stint"
+
+# What is learned from letters depends on the fonts, and a machine may have any. The packages'
+# are taken where dpkg knows them, so that the accuracy below is that of a newcomer's machine.
+mkdir "$work/bin" "$work/fonts"
+if command -v dpkg >/dev/null; then
+    for package in $(awk '/^build fonts-/ { print $2 }' "$STINT_SOURCE/scripts/packages.txt"); do
+        dpkg -L "$package" 2>/dev/null
+    done | grep -E '^/usr/share/fonts/.*\.(ttf|otf|ttc|otc|pfb|t1)$' | while read -r font; do
+        mkdir -p "$work/fonts/${font%/*}" && ln -sf "$font" "$work/fonts/${font%/*}/"
+    done
+fi
+cat >"$work/bin/stint" <<EOF
+#!/bin/sh
+case "\$1 \$2" in
+"data glyphs") [ -z "\$(ls "$work/fonts")" ] || set -- "\$@" --fonts "$work/fonts" ;;
+esac
+exec "$STINT" "\$@"
+EOF
+chmod +x "$work/bin/stint"
 PATH=$work/bin:$PATH
 
 awk '/^```sh$/ { on = 1; next } /^```/ { on = 0 } on' \
