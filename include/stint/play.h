@@ -93,6 +93,10 @@ typedef struct stint_play_result {
     double frames_per_s;
     /* Mean return of the last episodes (100 at most) with its 95 % interval. */
     double return_mean, return_low, return_high;
+    /* Update whose weights the model has; with agent.keep = best, and once enough
+     * episodes ended, the mean return that they were chosen by, else NaN. */
+    int64_t model_update;
+    double model_return_mean;
     /* Episodes that ended. */
     int64_t episodes;
     /* Updates that lay between an action and learning from it, mean over the last
@@ -111,7 +115,7 @@ typedef struct stint_play_result {
     int threads, lanes, ranks;
     int64_t shards, parameters, envs, horizon, every, groups, lag;
     uint64_t seed;
-    /* SHA-256 of all weights; runs with one value have learned the same. */
+    /* SHA-256 of the model's weights; runs with one value have learned the same. */
     char weights_sha256[65];
     /* The folder, absolute. */
     char out[1024];

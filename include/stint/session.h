@@ -179,6 +179,10 @@ STINT_API void stint_session_state_sha256(const stint_session *session,
 STINT_API size_t stint_session_weights_bytes(const stint_session *session);
 STINT_API void stint_session_weights(const stint_session *session, void *weights_out);
 
+/** Such a block back into the session: the weights to save, or to go on from. Moments
+ * and the number of steps stay. */
+STINT_API void stint_session_set_weights(stint_session *session, const void *weights);
+
 /** Bytes of the caller's that go along in a file, as a tensor of that name; whatever
  * else a run's future depends on. Saving reads data, loading writes it. Where data is
  * NULL, the bytes need not lie in memory at once: saving asks `make` for them one piece

@@ -58,6 +58,8 @@ static void train_json(const sti_cli_call *call, const stint_play_result *r,
     sti_json_float(&j, "return_mean", r->return_mean);
     sti_json_float(&j, "return_low", r->return_low);
     sti_json_float(&j, "return_high", r->return_high);
+    sti_json_int(&j, "model_update", r->model_update);
+    sti_json_float(&j, "model_return_mean", r->model_return_mean);
     sti_json_float(&j, "policy_lag", r->policy_lag);
     sti_json_int(&j, "episodes", r->episodes);
     sti_json_float(&j, "loss", r->loss);
@@ -114,6 +116,9 @@ static void train_words(const stint_play_result *r, sti_text *out)
     sti_text_printf(out, "peak memory %s, planned %s\n",
                     sti_cli_peak_text(r->peak_rss_bytes),
                     sti_bytes_text(r->planned_peak_bytes));
+    if (isfinite(r->model_return_mean))
+        sti_text_printf(out, "the model has the weights of update %s: mean return %.2f\n",
+                        sti_count_text(r->model_update), r->model_return_mean);
     sti_text_printf(out, "model  %s/model.safetensors\nreport %s/report.html\n", r->out,
                     r->out);
 }

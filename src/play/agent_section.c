@@ -89,6 +89,15 @@ static const sti_option rows[] = {
      AT(overlap),
      .same_weights = true,
      .help = "play on while an update is made, as far as the lag allows it"},
+    {.name = "keep",
+     .type = STI_OPTION_CHOICE,
+     STI_OPTION_NO_BOUND,
+     .default_text = "last",
+     .choices = "last|best",
+     AT(keep),
+     .unit = "WHICH",
+     .help = "weights that the model gets: of the last update, or those with the best "
+             "mean return of 100 episodes that ended after them"},
 };
 
 static void check_groups(const sti_agent_values *agent, int64_t envs, int64_t shards,

@@ -5,6 +5,7 @@
 #include "base/recipe.h"
 
 enum { STI_AGENT_A2C, STI_AGENT_VTRACE, STI_AGENT_PPO };
+enum { STI_KEEP_LAST, STI_KEEP_BEST };
 enum { STI_NETWORK_AUTO, STI_NETWORK_SMALL, STI_NETWORK_LARGE, STI_NETWORK_MLP };
 
 typedef struct sti_agent_values {
@@ -15,6 +16,7 @@ typedef struct sti_agent_values {
     int64_t epochs;
     double ppo_clip;
     bool overlap;
+    int keep;
 } sti_agent_values;
 
 extern const sti_recipe_section sti_agent_section;

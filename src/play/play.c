@@ -101,7 +101,7 @@ static size_t env_bytes(const sti_play *p)
     return stint_env_describe(p->envs)->env_bytes * (size_t)p->env.envs;
 }
 
-enum { OTHERS = 6, HELD = 3 }; /* the first HELD are there already */
+enum { OTHERS = 7, HELD = 3 }; /* the first HELD are there already */
 /* Buffers and texts of files that are written, lines of the log. */
 #define FILE_BYTES ((size_t)192 << 10)
 
@@ -129,6 +129,8 @@ static void list_others(const sti_play *p, size_t weights, int threads,
     parts[4] = (stint_plan_part){"files", "buffers, texts",
                                  stint_env_describe(p->envs)->state_bytes + FILE_BYTES};
     parts[5] = (stint_plan_part){"playing ahead", "threads", thread_bytes(p, threads)};
+    parts[6] = (stint_plan_part){"best", "weights that the model may get",
+                                 p->agent.keep == STI_KEEP_BEST ? 2 * weights : 0};
 }
 
 static stint_status open_session(sti_play *p, stint_net *net, int threads,
@@ -173,7 +175,7 @@ static stint_status open_weights(sti_play *p)
         if (!(p->weights[i] = sti_alloc(p->weights_bytes, "play.weights")))
             return STINT_E_MEMORY;
     stint_session_weights(p->session, p->weights[0]);
-    return STINT_OK;
+    return sti_best_begin(p);
 }
 
 static stint_status open_all(sti_play *p, stint_net *net, bool plan_only)
@@ -223,6 +225,7 @@ void sti_play_close(sti_play *p)
     for (int64_t i = 0; p->weights && i <= p->agent.lag; i++)
         sti_free(p->weights[i]);
     sti_free(p->weights);
+    sti_best_fini(p);
     *p = (sti_play){.recipe = NULL};
 }
 

@@ -6,6 +6,16 @@
 #include "play/rollout.h"
 #include "stint/play.h"
 
+/* Weights to choose from, where agent.keep = best. */
+typedef struct sti_play_best {
+    void *candidate, *chosen; /* blocks of weights_bytes; NULL: the last are kept */
+    struct {
+        int64_t begun_update, begun_episodes; /* when the candidate was put aside */
+        int64_t update;                       /* of the chosen weights; -1: none yet */
+        double mean;                          /* return that they were chosen by */
+    } place;                                  /* part of a checkpoint */
+} sti_play_best;
+
 typedef struct sti_play {
     const stint_recipe *recipe; /* borrowed */
     sti_env_values env;
@@ -20,6 +30,7 @@ typedef struct sti_play {
     sti_rollout rollout;
     void **weights; /* [lag + 1] of versions v % (lag + 1) */
     size_t weights_bytes;
+    sti_play_best best;
     int64_t rounds;           /* played */
     int64_t updates;          /* made */
     int64_t group_first, end; /* of the update under way: its environments, its time */
@@ -46,6 +57,15 @@ stint_status sti_play_update(sti_play *play);
 bool sti_play_may_overlap(const sti_play *play);
 /* Updates between acting and learning, mean over the last update's steps. */
 double sti_play_lag(const sti_play *play);
+
+/* ---- play_best.c: the weights that the model gets ---- */
+
+stint_status sti_best_begin(sti_play *play); /* after the session's first weights */
+void sti_best_fini(sti_play *play);
+/* After an update: are there weights to keep, no worse than those before? */
+bool sti_best_look(sti_play *play);
+/* The chosen weights into the session, at the end of a run. */
+void sti_best_take(sti_play *play);
 
 /* ---- play_ahead.c: a thread that plays the next round ---- */
 

@@ -10,7 +10,7 @@
 #include "play/play_meta.h"
 #include "store/safetensors.h"
 
-enum { BLOBS_MOST = STI_PLAY_LAGS + 16 };
+enum { BLOBS_MOST = STI_PLAY_LAGS + 20 };
 
 typedef struct blobs {
     stint_session_blob blob[BLOBS_MOST];
@@ -74,6 +74,11 @@ static void list(sti_play *p, blobs *b)
     for (int64_t i = 0; i <= p->agent.lag; i++) {
         snprintf(name, sizeof name, "play.weights.%d", (int)i);
         add(b, name, p->weights[i], p->weights_bytes);
+    }
+    if (p->best.candidate) {
+        add(b, "play.best", &p->best.place, sizeof p->best.place);
+        add(b, "play.candidate", p->best.candidate, p->weights_bytes);
+        add(b, "play.chosen", p->best.chosen, p->weights_bytes);
     }
 }
 

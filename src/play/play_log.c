@@ -74,6 +74,14 @@ stint_status sti_play_log_update(sti_json_log *log, const sti_play *p,
     return sti_json_log_end(log, &j);
 }
 
+stint_status sti_play_log_best(sti_json_log *log, const sti_play *p)
+{
+    sti_json j = sti_json_log_begin(log, "best");
+    sti_json_int(&j, "update", p->best.place.update);
+    sti_json_float(&j, "return_mean", p->best.place.mean);
+    return sti_json_log_end(log, &j);
+}
+
 stint_status sti_play_log_state(sti_json_log *log, const sti_play *p)
 {
     char sha[65], first[17];
@@ -103,6 +111,8 @@ stint_status sti_play_log_end(sti_json_log *log, stint_status status,
         sti_json_float(&j, "return_mean", r->return_mean);
         sti_json_float(&j, "return_low", r->return_low);
         sti_json_float(&j, "return_high", r->return_high);
+        sti_json_int(&j, "model_update", r->model_update);
+        sti_json_float(&j, "model_return_mean", r->model_return_mean);
         sti_json_float(&j, "seconds", r->seconds);
         sti_json_int(&j, "peak_rss_bytes", (int64_t)r->peak_rss_bytes);
         sti_json_text(&j, "weights_sha256", r->weights_sha256);

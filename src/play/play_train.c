@@ -182,6 +182,8 @@ static stint_status after_update(training *t)
     const sti_run_values *run = sti_run_section_of(t->play.recipe);
     const int64_t update = t->play.updates;
     stint_status st = STINT_OK;
+    if (sti_best_look(&t->play) && t->first)
+        STI_TRY(sti_play_log_best(&t->log, &t->play));
     if (t->first && is_due(run->log_every, update)) {
         STI_TRY(sti_play_log_update(
             &t->log, &t->play,
@@ -235,6 +237,8 @@ static void fill_result(const training *t, stint_play_result *r)
         .return_mean = returns.mean,
         .return_low = returns.low,
         .return_high = returns.high,
+        .model_update = p->best.place.update < 0 ? p->updates : p->best.place.update,
+        .model_return_mean = p->best.place.update < 0 ? (double)NAN : p->best.place.mean,
         .episodes = p->rollout.counts.episodes,
         .policy_lag = sti_play_lag(p),
         .loss = p->last.loss,
@@ -266,9 +270,11 @@ static stint_status finish(training *t, stint_status st, stint_play_result *resu
     stint_status ended = st;
     if (st == STINT_OK && share_done(t) < 1 && sti_stop_asked() != STINT_OK)
         ended = sti_stop_asked();
-    if (st == STINT_OK) {
-        fill_result(t, result);
+    if (st == STINT_OK)
         st = save(t);
+    if (st == STINT_OK) {
+        sti_best_take(&t->play);
+        fill_result(t, result);
     }
     if (st == STINT_OK && t->first)
         st = sti_play_save(&t->play, t->folder.model_path, true);

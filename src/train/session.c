@@ -326,3 +326,11 @@ void stint_session_weights(const stint_session *session, void *weights_out)
     memcpy((char *)weights_out + engine->sizes.params, engine->states,
            engine->sizes.states);
 }
+
+void stint_session_set_weights(stint_session *session, const void *weights)
+{
+    sti_step_engine *engine = session->engine;
+    memcpy(engine->params, weights, engine->sizes.params);
+    memcpy(engine->states, (const char *)weights + engine->sizes.params,
+           engine->sizes.states);
+}

@@ -315,6 +315,35 @@ static void a_run_goes_on_where_it_was(void **state)
     }
 }
 
+/* The model of a run that keeps the best has the weights of one of its updates, also
+ * where the run was stopped between, and it says by what they were chosen. */
+static void the_best_weights_are_kept(void **state)
+{
+    (void)state;
+    char update[96];
+    stint_recipe *recipe = chain_recipe("best");
+    set(recipe, "agent.keep", "best");
+    set(recipe, "train.steps", "600");
+    const stint_play_result r = train(recipe, false);
+    assert_true(r.model_update > 0 && r.model_update < 600);
+    assert_true(r.model_return_mean > 0 && r.model_return_mean <= 1);
+    set(recipe, "train.steps", "450");
+    snprintf(update, sizeof update, "%s/parts", folder);
+    set(recipe, "run.out", update);
+    train(recipe, false);
+    set(recipe, "train.steps", "600");
+    const stint_play_result parts = train(recipe, true);
+    assert_string_equal(parts.weights_sha256, r.weights_sha256);
+    assert_int_equal(parts.model_update, r.model_update);
+    set(recipe, "agent.keep", "last");
+    snprintf(update, sizeof update, "%d", (int)r.model_update);
+    set(recipe, "train.steps", update);
+    const stint_play_result last = train(recipe, false);
+    assert_string_equal(last.weights_sha256, r.weights_sha256);
+    assert_true(isnan(last.model_return_mean));
+    stint_recipe_destroy(recipe);
+}
+
 /* What auto finds is written down, and is what a run with these numbers has. */
 static void auto_finds_numbers_and_keeps_them(void **state)
 {
@@ -440,6 +469,7 @@ int main(void)
         cmocka_unit_test(chains_are_learned),
         cmocka_unit_test(bits_do_not_depend_on_how),
         cmocka_unit_test(a_run_goes_on_where_it_was),
+        cmocka_unit_test(the_best_weights_are_kept),
         cmocka_unit_test(auto_finds_numbers_and_keeps_them),
         cmocka_unit_test(an_agent_is_judged),
         cmocka_unit_test(rally_is_played_from_ram),
