@@ -2,7 +2,7 @@
 """Fine-tuning beside its peers: memory, time and what is learnt. Results are kept in --state,
 a JSON file, line by line; a part that was done is not done again.
 
-    bench/tune_bench.py [--stint PROGRAM] [--torch PYTHON] [--state FILE] [--small] PART...
+    bench/tune_bench.py [--stint PROGRAM] [--torch PYTHON] [--state FILE] [--rounds N] [--small] PART...
 
     memory-model   the ten published budgets and two more, mcunet's from our own layers   2 s
     budgets        15 budgets of each of mcunet, resnet18, gpt and llama: peak, plan, gain
@@ -348,7 +348,7 @@ def text(args, state):
 
 def beside(args, state, name, base, flags, kinds, peer):
     """Ours and the peer's in turns, and the ratio of each pair."""
-    rounds = 1 if args.small else 3
+    rounds = 1 if args.small else args.rounds
     for kind, more in kinds.items():
         for i in range(rounds):
             ours = state.get("%s ours %s %d" % (name, kind, i), lambda: stint(
@@ -491,6 +491,7 @@ def main():
     p.add_argument("--more")
     p.add_argument("--weights")
     p.add_argument("--seeds", type=int, default=3)
+    p.add_argument("--rounds", type=int, default=3, help="pairs of runs where time is measured")
     p.add_argument("--epochs", type=int, default=5)
     p.add_argument("--seconds", type=float, default=120)
     p.add_argument("--small", action="store_true")

@@ -117,7 +117,8 @@ static void train_words(const stint_play_result *r, sti_text *out)
                     sti_cli_peak_text(r->peak_rss_bytes),
                     sti_bytes_text(r->planned_peak_bytes));
     if (isfinite(r->model_return_mean))
-        sti_text_printf(out, "the model has the weights of update %s: mean return %.2f\n",
+        sti_text_printf(out,
+                        "the model has the weights of update %s: mean return %.2f\n",
                         sti_count_text(r->model_update), r->model_return_mean);
     sti_text_printf(out, "model  %s/model.safetensors\nreport %s/report.html\n", r->out,
                     r->out);

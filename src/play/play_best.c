@@ -1,10 +1,10 @@
 /* agent.keep = best: which weights the model gets.
  *
- * Weights are put aside, and judged by the mean return of STI_RETURNS_MOST episodes that
- * ended since, after as many as there are environments: those had begun before, under
- * other weights. Then the weights of that time are put aside, and so on. Policies change
- * while an episode lasts, so this judges a stretch of training by its beginning; one
- * within which the policy collapsed has a low mean and is not taken. */
+ * Weights are put aside, and judged by the mean return of STI_RETURNS_MOST episodes
+ * that ended since, after as many as there are environments: those had begun before,
+ * under other weights. Then the weights of that time are put aside, and so on. Policies
+ * change while an episode lasts, so this judges a stretch of training by its beginning;
+ * one within which the policy collapsed has a low mean and is not taken. */
 #include <string.h>
 
 #include "base/memory.h"

@@ -238,7 +238,8 @@ static void fill_result(const training *t, stint_play_result *r)
         .return_low = returns.low,
         .return_high = returns.high,
         .model_update = p->best.place.update < 0 ? p->updates : p->best.place.update,
-        .model_return_mean = p->best.place.update < 0 ? (double)NAN : p->best.place.mean,
+        .model_return_mean =
+            p->best.place.update < 0 ? (double)NAN : p->best.place.mean,
         .episodes = p->rollout.counts.episodes,
         .policy_lag = sti_play_lag(p),
         .loss = p->last.loss,
