@@ -98,7 +98,8 @@ static size_t decoder_bytes(const planner *p, int lanes)
 static void account_for(const planner *p, const sti_network *n, const way *w,
                         sti_account *a)
 {
-    const size_t now = sti_alloc_now_bytes(), lanes = (size_t)w->lanes;
+    const size_t now = sti_alloc_now_bytes(), highest = sti_alloc_peak_bytes();
+    const size_t lanes = (size_t)w->lanes;
     const size_t nodes = (size_t)sti_graph_node_count(n->plan->graph);
     *a = (sti_account){.count = 0};
     sti_account_add(a, "weights", "parameters and running statistics",
@@ -117,7 +118,8 @@ static void account_for(const planner *p, const sti_network *n, const way *w,
                     answer_bytes(p, w->lanes, w->images < p->ask->images) + HEAP_BYTES);
     sti_account_add(a, "graph", "network and plan, calls of the lanes",
                     now - p->own_bytes + lanes * nodes * STI_EXEC_NODE_BYTES);
-    sti_account_raise(a, "building", "once: it was given back", sti_alloc_peak_bytes());
+    /* Its blocks are many, and each ends in a page that is begun. */
+    sti_account_raise(a, "building", "once: it was given back", highest + highest / 64);
     sti_account_add_measured(a, p->process_bytes, p->ask->threads);
     sti_account_raise(a, "opening", "once: it was given back", p->highest_bytes);
 }
@@ -190,6 +192,7 @@ static stint_status take_way(const planner *p, sti_network *network,
         if (budget > 0 && account.total_bytes > budget)
             continue;
         state(p, &w, &account);
+        sti_memory_trim(); /* graphs of other ways left holes */
         *use_out = (sti_eval_use){w.lanes, account.total_bytes};
         st = sti_infer_create(network, p->ask->threads, w.lanes, infer_out);
         if (st != STINT_E_BUDGET)

@@ -6,6 +6,9 @@ python3 "$STINT_SOURCE/tests/cli/cli_data.py" data 32 64 140 || fail "no data"
 printf '[data]\npath = data\n[model]\nname = resnet18\nwidth = 16\n[train]\nbatch = 32\nshards = 2\n' >r.ini
 printf 'steps = 1\neval_every = 0\n[optimizer]\nlr = 0.1\n' >>r.ini
 run 0 train r.ini -o images -q
+sed 's/resnet18/resnet20/' r.ini >c.ini
+run 0 train c.ini -o many -q --set quantise.bits=4 --sparsity 0.8
+run 0 export compact many --out compact.safetensors -q
 words "the cat sat on a mat and saw the rat" 3000 >text.txt
 cat >t.ini <<'INI'
 [model]
@@ -43,10 +46,11 @@ PY
 planned=1
 sanitized && planned=0
 
-for model in images text; do
-    data=data split=test
+for model in images text compact.safetensors; do
+    data=data split=test threads=2
+    [ $model = compact.safetensors ] && threads=3
     [ $model = text ] && data=text.txt split=train
-    evaluate="eval $model --data $data --split $split -j 2"
+    evaluate="eval $model --data $data --split $split -j $threads"
     # shellcheck disable=SC2086 # several words
     run 0 $evaluate --json -q
     cp out plain.json
