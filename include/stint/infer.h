@@ -81,8 +81,9 @@ typedef struct stint_eval_result {
     double bits_per_byte;
     /* The root of a field's loss over that of its values' mean square; else NaN. */
     double relative_l2;
-    /* Resident memory of the process at its highest. */
-    size_t peak_rss_bytes;
+    /* Resident memory of the process at its highest, and as it was planned before it
+     * was taken (0: several networks, which are not planned). */
+    size_t peak_rss_bytes, planned_peak_bytes;
     /* 0 for text, and the arrays below are NULL. */
     int32_t classes;
     /* [classes]: images with this label, and of them those answered right. */
@@ -104,6 +105,29 @@ STINT_API stint_status stint_eval(stint_model_file *model, const stint_data_desc
                                   int threads, int64_t batch,
                                   stint_train_progress_fn *progress, void *user,
                                   stint_eval_result *result_out);
+
+/** How a model is evaluated within a budget. */
+typedef struct stint_eval_desc {
+    /* As stint_eval has them. */
+    stint_data_desc data;
+    int threads;
+    int64_t batch;
+    /* Most resident memory of the whole process; 0: no budget. */
+    size_t memory_bytes;
+    /* progress may be NULL; user is passed through to it. */
+    stint_train_progress_fn *progress;
+    void *user;
+} stint_eval_desc;
+
+/** stint_eval within a budget. What is made of the weights once is left out, fewer
+ * images go through the network at a time, or one lane works in the place of several,
+ * whichever suffices; the results have the bits of stint_eval.
+ *
+ * As stint_eval, and STINT_E_USAGE: a negative number; STINT_E_BUDGET, before the
+ * memory is taken: it needs more than memory_bytes (the text names what would do). */
+STINT_API stint_status stint_eval_within(stint_model_file *model,
+                                         const stint_eval_desc *desc,
+                                         stint_eval_result *result_out);
 
 /** Free what an evaluation points to. A result that is all zero is fine; so is a second
  * call. */

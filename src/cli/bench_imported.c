@@ -120,7 +120,7 @@ stint_status sti_cli_imported_bench(sti_cli_call *call, int64_t runs)
     int64_t threads = sti_cli_imported_threads(call);
     stint_status st;
     STI_TRY(sti_imported_open(call->operands[0], &m));
-    sti_imported_keep(m);
+    sti_imported_keep(m, true);
     STI_TRY(sti_cli_imported_account(m, &threads, 0, &account));
     f.planned_bytes = account.total_bytes;
     STI_TRY(sti_imported_begin(m));

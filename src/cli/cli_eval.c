@@ -44,6 +44,7 @@ void sti_cli_eval_json(const sti_eval_args *args, const stint_model_facts *facts
     sti_json_float(j, "loss", r->loss);
     sti_json_int(j, "count", r->count);
     sti_json_float(j, "images_per_s", r->images_per_s);
+    sti_json_known(j, "planned_peak_bytes", (int64_t)r->planned_peak_bytes);
     sti_json_known(j, "peak_rss_bytes", (int64_t)r->peak_rss_bytes);
     sti_json_text(j, "weights_sha256", facts->weights_sha256);
     if (facts->context) {
@@ -147,4 +148,14 @@ void sti_cli_eval_words(const sti_eval_args *args, const stint_model_facts *fact
                     100 * r->balanced_accuracy, r->loss, r->images_per_s);
     sti_cli_add_recall(out, r->balanced_accuracy, r->lowest_recall,
                        facts->class_names[r->lowest_class]);
+}
+
+void sti_cli_eval_say_peak(const sti_cli_call *call, const stint_eval_result *r)
+{
+    const sti_eval_args *args = call->args;
+    if (args->memory_bytes > 0 && !call->common->json)
+        sti_cli_say(call, "peak %s, planned %s, budget %s",
+                    sti_cli_peak_text(r->peak_rss_bytes),
+                    sti_bytes_text(r->planned_peak_bytes),
+                    sti_bytes_text(args->memory_bytes));
 }

@@ -10,6 +10,7 @@ typedef struct sti_eval_args {
     const char *data, *adapter, *ood, *ensemble, *page, *rom, *scores;
     int split, format;
     int64_t batch, threads, samples, episodes, seed;
+    size_t memory_bytes;
     bool confusion;
     sti_cli_common common;
 } sti_eval_args;
@@ -30,6 +31,9 @@ void sti_cli_eval_words(const sti_eval_args *args, const stint_model_facts *fact
                         const stint_eval_result *result, sti_text *out);
 void sti_cli_eval_json(const sti_eval_args *args, const stint_model_facts *facts,
                        const stint_eval_result *result, sti_json *j);
+
+/* With a budget: the peak beside the plan, among the messages. */
+void sti_cli_eval_say_peak(const sti_cli_call *call, const stint_eval_result *result);
 
 /* --samples or --ensemble: several networks about the images of data, which path's
  * model begins. */

@@ -63,6 +63,14 @@ static const sti_option eval_rows[] = {
      .unit = "N",
      .help = "images (or sequences) at a time, 0: choose; changes memory and speed "
              "only"},
+    {.name = "memory",
+     .letter = 'm',
+     .type = STI_OPTION_BYTES,
+     .default_text = "auto",
+     .offset = offsetof(sti_eval_args, memory_bytes),
+     .flag = true,
+     .unit = "SIZE",
+     .help = "most resident memory of the process; changes memory and speed only"},
     STI_CLI_THREADS_ROW(sti_eval_args),
     {.name = "confusion",
      .type = STI_OPTION_BOOL,
@@ -195,11 +203,19 @@ static stint_status describe_data(sti_cli_call *call, const char *model_path,
     return status;
 }
 
-/* What only several networks tell. */
+/* What only several networks tell, and what is not of them. */
 static stint_status check_several(const sti_eval_args *args)
 {
+    const char *many = args->samples > 0 ? "--samples"
+                       : args->ensemble  ? "--ensemble"
+                                         : NULL;
     const char *flag = args->ood ? "--ood" : args->page ? "--page" : NULL;
-    return flag && args->samples == 0 && !args->ensemble
+    if (many && args->memory_bytes > 0)
+        return sti_fail(STINT_E_UNSUPPORTED,
+                        "--memory: several networks are not planned for; leave it out, "
+                        "or %s",
+                        many);
+    return flag && !many
                ? sti_fail(STINT_E_USAGE,
                           "%s: is of several networks; give --samples N, or --ensemble",
                           flag)
@@ -231,8 +247,14 @@ static stint_status eval_model(sti_cli_call *call, const char *path,
                           .quiet = call->common->quiet};
     stint_eval_result result = {0};
     sti_cli_catch_signals();
-    status = stint_eval(model, &desc, (int)args->threads, args->batch,
-                        sti_cli_eval_progress, &view, &result);
+    status = stint_eval_within(model,
+                               &(stint_eval_desc){.data = desc,
+                                                  .threads = (int)args->threads,
+                                                  .batch = args->batch,
+                                                  .memory_bytes = args->memory_bytes,
+                                                  .progress = sti_cli_eval_progress,
+                                                  .user = &view},
+                               &result);
     if (view.begun)
         sti_progress_clear(&view.bar);
     if (status == STINT_OK) {
@@ -241,6 +263,7 @@ static stint_status eval_model(sti_cli_call *call, const char *path,
             add_json(args, &facts, &result, &text);
         else
             sti_cli_eval_words(args, &facts, &result, &text);
+        sti_cli_eval_say_peak(call, &result);
         status = sti_cli_answer(call, &text);
     }
     stint_eval_fini(&result);
@@ -250,6 +273,10 @@ static stint_status eval_model(sti_cli_call *call, const char *path,
 static stint_status eval_agent(sti_cli_call *call)
 {
     const sti_eval_args *args = call->args;
+    if (args->memory_bytes > 0)
+        return sti_fail(STINT_E_UNSUPPORTED,
+                        "--memory: the games of an agent are not planned for; leave it "
+                        "out");
     return sti_cli_play_eval(call,
                              &(stint_play_eval_desc){.episodes = args->episodes,
                                                      .seed = (uint64_t)args->seed,
@@ -263,6 +290,11 @@ static stint_status eval_clicks(sti_cli_call *call)
                                                STINT_EMBED_ALL};
     const sti_eval_args *args = call->args;
     stint_status st;
+    if (args->memory_bytes > 0)
+        return sti_fail(
+            STINT_E_UNSUPPORTED,
+            "--memory: an evaluation of clicks is not planned for; it reads "
+            "its table through a small cache; leave it out");
     if (args->scores) {
         STI_TRY(sti_path_check_file(args->scores));
         STI_TRY(sti_cli_check_out(args->data ? args->data : "", args->scores));

@@ -5,7 +5,9 @@
 #include "base/fail.h"
 #include "base/shown.h"
 #include "cli/cli_eval.h"
+#include "cli/cli_imported.h"
 #include "cli/eval_imported.h"
+#include "data/data.h"
 #include "exchange/classify.h"
 
 static stint_status check_flags(const sti_eval_args *args, const char *path)
@@ -50,7 +52,41 @@ static stint_status answer(sti_cli_call *call, const sti_imported *m,
     } else {
         sti_cli_eval_words(args, &facts, result, &text);
     }
+    sti_cli_eval_say_peak(call, result);
     return sti_cli_answer(call, &text);
+}
+
+/* What libraries of pictures take while they decode. */
+#define PICTURES_BYTES ((size_t)1 << 20)
+
+/* Plan a run, and the process that decodes picture after picture for it. */
+static stint_status plan_within(const sti_eval_args *args, sti_imported *m,
+                                const stint_data *data, bool keep, sti_account *account)
+{
+    int64_t threads = args->threads;
+    *account = (sti_account){.count = 0};
+    sti_imported_keep(m, keep);
+    const stint_status st = sti_cli_imported_account(m, &threads, 1, account);
+    if (st != STINT_OK)
+        return st;
+    const size_t classes = (size_t)stint_data_describe(data)->classes;
+    sti_account_add(account, "pictures", "decoders and pixels",
+                    PICTURES_BYTES + sti_data_memory_bytes(data, 1, 1) -
+                        sti_data_memory_bytes(data, 0, 0));
+    sti_account_add(account, "answers", "tables of classes",
+                    classes * (classes * sizeof(int32_t) + 3 * sizeof(int64_t)));
+    return STINT_OK;
+}
+
+/* Constants are kept where the budget has room for them. */
+static stint_status plan_run(const sti_eval_args *args, sti_imported *m,
+                             const stint_data *data, sti_account *account)
+{
+    const size_t budget = args->memory_bytes;
+    stint_status st = plan_within(args, m, data, true, account);
+    if (st == STINT_OK && budget > 0 && account->total_bytes > budget)
+        st = plan_within(args, m, data, false, account);
+    return st == STINT_OK ? sti_account_check(account, budget, NULL) : st;
 }
 
 static stint_status run(sti_cli_call *call, sti_imported *m, stint_data **data,
@@ -65,21 +101,19 @@ static stint_status run(sti_cli_call *call, sti_imported *m, stint_data **data,
     sti_eval_view view = {
         .unit = "images", .start_ns = sti_clock_ns(), .quiet = call->common->quiet};
     sti_classifier_ports ports;
-    int threads;
-    stint_status st = sti_threads_choose((int)args->threads, &threads, NULL);
-    if (st == STINT_OK)
-        st = sti_classifier_find(m, &ports);
+    sti_account account;
+    stint_status st = sti_classifier_find(m, &ports);
     if (st == STINT_OK)
         st = sti_classifier_open_data(&ports, m, &desc, data);
-    sti_imported_keep(m);
     if (st == STINT_OK)
-        st = sti_imported_plan(m, threads);
+        st = plan_run(args, m, *data, &account);
     if (st == STINT_OK)
         st = sti_imported_begin(m);
     if (st != STINT_OK)
         return st;
     sti_cli_catch_signals();
     st = sti_classifier_eval(&ports, m, *data, sti_cli_eval_progress, &view, result);
+    result->planned_peak_bytes = account.total_bytes;
     if (view.begun)
         sti_progress_clear(&view.bar);
     return st;

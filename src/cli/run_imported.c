@@ -276,7 +276,7 @@ stint_status sti_run_imported(sti_cli_call *call, const char *path)
     if (st == STINT_OK)
         st = sti_imported_open(path, &m);
     if (st == STINT_OK && args->memory_bytes == 0 && sti_run_names_classes(call, m))
-        sti_imported_keep(m); /* for many runs */
+        sti_imported_keep(m, true); /* for many runs */
     if (st == STINT_OK)
         st = sti_cli_imported_account(m, &threads, reading_bytes(call), &account);
     if (st == STINT_OK && call->operand_count > 1)

@@ -349,14 +349,16 @@ void sti_imported_close(sti_imported *m)
 
 /* ---- running ---- */
 
-void sti_imported_keep(sti_imported *m)
+void sti_imported_keep(sti_imported *m, bool keep)
 {
-    sti_graph_keep_constants(m->graph, true);
+    sti_graph_keep_constants(m->graph, keep);
 }
 
 stint_status sti_imported_plan(sti_imported *m, int threads)
 {
     m->threads = threads;
+    sti_plan_destroy(m->plan);
+    m->plan = NULL;
     return sti_plan_create(m->graph, threads, &m->plan);
 }
 

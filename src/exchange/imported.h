@@ -61,9 +61,11 @@ stint_status sti_imported_open(const char *path, sti_imported **m_out);
 void sti_imported_close(sti_imported *m); /* NULL is fine */
 
 /* For many runs, before it is planned: what depends on weights alone (transformed
- * filters, packed panels) is made once, in sti_imported_begin. Bits stay. */
-void sti_imported_keep(sti_imported *m);
-/* Fix where every byte of a run lies, for a team of so many threads. */
+ * filters, packed panels) is made once, in sti_imported_begin, or (false, as at first)
+ * in every run. Bits stay. */
+void sti_imported_keep(sti_imported *m, bool keep);
+/* Fix where every byte of a run lies, for a team of so many threads; again: anew,
+ * before the memory is taken. */
 stint_status sti_imported_plan(sti_imported *m, int threads);
 /* Bytes of all that a run works in but the weights, which are in m->mapped_bytes and
  * among what is allocated. */

@@ -13,6 +13,9 @@ typedef struct sti_exec_memory {
     void *region[STI_REGIONS];
 } sti_exec_memory;
 
+/* What an executor takes of its own, in the mean: calls and slots of addresses. */
+#define STI_EXEC_NODE_BYTES ((size_t)400)
+
 stint_status sti_exec_create(const sti_plan *plan, const sti_exec_memory *memory,
                              sti_exec **exec_out);
 void sti_exec_destroy(sti_exec *exec);

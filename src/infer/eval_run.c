@@ -8,6 +8,7 @@
 #include "base/stop.h"
 #include "data/data_section.h"
 #include "infer/eval_run.h"
+#include "infer/eval_use.h"
 #include "infer/evaluate.h"
 #include "infer/model_use.h"
 #include "infer/recall.h"
@@ -26,7 +27,9 @@ typedef struct eval_run {
     sti_infer *infer;
     sti_data_decoders **decoders; /* [lanes] */
     int lanes;
-    sti_corpus_part part; /* of the text */
+    bool plans;                              /* the memory of the process */
+    size_t memory_bytes, planned_peak_bytes; /* of it; 0: no budget, no plan */
+    sti_corpus_part part;                    /* of the text */
     sti_evaluation evaluation;
     const sti_hearing *hearing; /* NULL: the model as it is, once */
     sti_posterior *posterior;   /* NULL: not wanted */
@@ -42,7 +45,8 @@ static stint_status open_text(eval_run *run, const stint_data_desc *desc)
     const sti_data_values *data = sti_data_section_of(run->model->recipe);
     const sti_corpus_desc wanted = {.path = desc->path,
                                     .tokenizer = run->model->tokenizer,
-                                    .validation = data->validation};
+                                    .validation = data->validation,
+                                    .budget_bytes = run->memory_bytes};
     sti_corpus_part *part = &run->part;
     if (!run->model->tokenizer)
         return sti_fail(STINT_E_INPUT,
@@ -181,29 +185,51 @@ static stint_status open_data(eval_run *run, const stint_data_desc *desc, bool t
 }
 
 /* Samples of one lane's batch: it is cut among as many lanes as there are threads. */
-static int64_t images_of(const eval_run *run, int64_t batch)
+static int64_t images_of(const eval_run *run, int threads, int64_t batch)
 {
     const int64_t context = run->model->network.context;
     if (batch <= 0 && run->field)
         batch = POINTS_DEFAULT;
     if (batch <= 0)
         batch = context ? (TOKENS_DEFAULT + context - 1) / context : BATCH_DEFAULT;
-    const int64_t images = (batch + run->lanes - 1) / run->lanes;
+    const int64_t images = (batch + threads - 1) / threads;
     return images < run->count ? images : run->count;
+}
+
+/* The model as it is, in the memory that there is for it. */
+static stint_status use_model(eval_run *run, int threads, int64_t images)
+{
+    const sti_eval_ask ask = {.model = run->model,
+                              .data = run->data,
+                              .count = run->count,
+                              .images = images,
+                              .threads = threads,
+                              .memory_bytes = run->memory_bytes};
+    sti_eval_use use = {.lanes = threads};
+    const stint_status st = sti_eval_use_model(&ask, &run->network, &run->infer, &use);
+    run->lanes = use.lanes;
+    run->planned_peak_bytes = use.planned_peak_bytes;
+    return st;
 }
 
 static stint_status create_lanes(eval_run *run, int threads, int64_t batch)
 {
-    const int workers = sti_lane_threads(threads, threads);
+    const int64_t images = images_of(run, threads, batch);
     stint_status st;
     run->lanes = threads;
-    const int64_t images = images_of(run, batch);
-    STI_TRY((run->hearing && run->hearing->sampled ? sti_model_sample : sti_model_use)(
-        run->model, images, threads, threads, &run->network, &run->infer));
-    STI_TRY(sti_lane_decoders_create(run->data, threads, workers, &run->decoders));
+    if (run->plans)
+        STI_TRY(use_model(run, threads, images));
+    else
+        STI_TRY(
+            (run->hearing && run->hearing->sampled ? sti_model_sample : sti_model_use)(
+                run->model, images, threads, threads, &run->network, &run->infer));
+    STI_TRY(sti_lane_decoders_create(
+        run->data, run->lanes, sti_lane_threads(threads, run->lanes), &run->decoders));
     STI_TRY(sti_evaluation_init(&run->evaluation, run->count,
                                 (int32_t)run->model->network.model.classes, images,
-                                threads));
+                                run->lanes));
+    if (run->network.images < images)
+        STI_TRY(sti_evaluation_in_parts(&run->evaluation, run->lanes));
 out:
     return st;
 }
@@ -229,16 +255,18 @@ static stint_status take_result(const eval_run *run, double seconds, void *out_)
                            .balanced_accuracy = (double)NAN,
                            .lowest_recall = (double)NAN,
                            .lowest_class = -1,
-                           .peak_rss_bytes = sti_process_peak_bytes(),
+                           .planned_peak_bytes = run->planned_peak_bytes,
                            .classes = e->classes};
     if (run->text) {
         r.tokens = run->part.end - run->part.begin - 1;
         r.bits_per_byte = sti_corpus_bits_per_byte(&run->part, e->loss);
+        r.peak_rss_bytes = sti_process_peak_bytes();
         *out = r;
         return STINT_OK;
     }
     if (run->field) {
         r.relative_l2 = sqrt(r.loss / sti_field_points_mean_square(run->field));
+        r.peak_rss_bytes = sti_process_peak_bytes();
         *out = r;
         return STINT_OK;
     }
@@ -257,6 +285,7 @@ static stint_status take_result(const eval_run *run, double seconds, void *out_)
     r.balanced_accuracy = recall.mean;
     r.lowest_recall = recall.lowest;
     r.lowest_class = recall.lowest_class;
+    r.peak_rss_bytes = sti_process_peak_bytes();
     *out = r;
     return STINT_OK;
 }
@@ -335,12 +364,33 @@ out:
     return st;
 }
 
+stint_status stint_eval_within(stint_model_file *model, const stint_eval_desc *desc,
+                               stint_eval_result *result_out)
+{
+    eval_run run = {.model = model,
+                    .plans = true,
+                    .memory_bytes = desc->memory_bytes,
+                    .progress = desc->progress,
+                    .user = desc->user};
+    if (desc->threads < 0 || desc->batch < 0)
+        return sti_fail(STINT_E_USAGE,
+                        "threads %d and batch %" PRId64 " must not be negative",
+                        desc->threads, desc->batch);
+    return evaluate(&run, &desc->data, desc->threads, desc->batch, NULL, take_result,
+                    result_out);
+}
+
 stint_status stint_eval(stint_model_file *model, const stint_data_desc *data,
                         int threads, int64_t batch, stint_train_progress_fn *progress,
                         void *user, stint_eval_result *result_out)
 {
-    eval_run run = {.model = model, .progress = progress, .user = user};
-    return evaluate(&run, data, threads, batch, NULL, take_result, result_out);
+    return stint_eval_within(model,
+                             &(stint_eval_desc){.data = *data,
+                                                .threads = threads,
+                                                .batch = batch,
+                                                .progress = progress,
+                                                .user = user},
+                             result_out);
 }
 
 stint_status sti_eval_logits(stint_model_file *model, const stint_data_desc *data,

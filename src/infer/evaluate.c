@@ -1,5 +1,6 @@
 #include "infer/evaluate.h"
 
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -7,6 +8,7 @@
 #include "base/fail.h"
 #include "base/memory.h"
 #include "base/stop.h"
+#include "kernel/softmax/softmax.h"
 #include "net/shard_tree.h"
 
 static int64_t batches_of(int64_t count, int64_t images)
@@ -29,8 +31,10 @@ size_t sti_evaluation_bytes(int64_t count, int32_t classes, int64_t images, int 
 stint_status sti_evaluation_init(sti_evaluation *e, int64_t count, int32_t classes,
                                  int64_t images, int lanes)
 {
-    *e = (sti_evaluation){
-        .count = count, .classes = classes, .batches = batches_of(count, images)};
+    *e = (sti_evaluation){.count = count,
+                          .classes = classes,
+                          .batches = batches_of(count, images),
+                          .images = images};
     const int64_t answers = answers_of(count, classes);
     e->predicted = sti_alloc_array(answers, sizeof *e->predicted, "predictions");
     e->probability = sti_alloc_array(answers, sizeof *e->probability, "predictions");
@@ -42,8 +46,20 @@ stint_status sti_evaluation_init(sti_evaluation *e, int64_t count, int32_t class
     return STINT_E_MEMORY;
 }
 
+size_t sti_evaluation_parts_bytes(int64_t images, int lanes)
+{
+    return (size_t)lanes * (size_t)images * sizeof(float);
+}
+
+stint_status sti_evaluation_in_parts(sti_evaluation *e, int lanes)
+{
+    e->row_loss = sti_alloc_array(lanes * e->images, sizeof *e->row_loss, "test loss");
+    return e->row_loss ? STINT_OK : STINT_E_MEMORY;
+}
+
 void sti_evaluation_fini(sti_evaluation *e)
 {
+    sti_free(e->row_loss);
     sti_free(e->predicted);
     sti_free(e->probability);
     sti_free(e->batch_loss);
@@ -83,16 +99,20 @@ int32_t sti_largest_logit(const float *logits, int32_t classes)
     return best;
 }
 
-static void take_answers(const eval_round *r, const sti_exec *exec, int64_t batch)
+/* What a lane runs at once: a batch, or a part of one. */
+typedef struct eval_part {
+    int lane;
+    int64_t batch, first, end; /* its samples, of those that there are */
+} eval_part;
+
+static void take_answers(const eval_round *r, const sti_exec *exec, const eval_part *p)
 {
     const sti_network *net = r->lanes->network;
     sti_evaluation *e = r->evaluation;
     const float *logits = sti_exec_address(exec, net->logits);
     const float *probabilities = sti_exec_address(exec, net->probabilities);
-    for (int64_t i = 0; i < net->images; i++) {
-        int64_t sample = batch * net->images + i;
-        if (sample >= e->count)
-            break;
+    for (int64_t i = 0; p->first + i < p->end; i++) {
+        const int64_t sample = p->first + i;
         int32_t best = sti_largest_logit(logits + i * e->classes, e->classes);
         e->predicted[sample] = best;
         e->probability[sample] = probabilities[i * e->classes + best];
@@ -126,26 +146,26 @@ static stint_status load_batch(const eval_round *r, int lane, const int32_t *sam
     return st;
 }
 
-static void hear(const eval_round *r, const sti_exec *exec, int64_t batch)
+static void hear(const eval_round *r, const sti_exec *exec, const eval_part *p)
 {
     const sti_network *net = r->lanes->network;
     const sti_evaluation *e = r->evaluation;
     const float *probabilities = sti_exec_address(exec, net->probabilities);
-    const int64_t first = batch * net->images;
-    for (int64_t i = 0; i < net->images && first + i < e->count; i++)
-        sti_opinions_add(e->draws->opinions, first + i, probabilities + i * e->classes);
+    for (int64_t i = 0; p->first + i < p->end; i++)
+        sti_opinions_add(e->draws->opinions, p->first + i,
+                         probabilities + i * e->classes);
 }
 
 /* One network, or every one that is drawn, over the inputs that are there. */
-static void run_networks(const eval_round *r, sti_exec *exec, int64_t batch)
+static void run_networks(const eval_round *r, sti_exec *exec, const eval_part *p)
 {
     const sti_team *team = &r->lanes->lane_team;
     const sti_eval_draws *d = r->evaluation->draws;
     if (!d)
-        sti_exec_run(exec, team, &(sti_step){.step = batch});
+        sti_exec_run(exec, team, &(sti_step){.step = p->batch});
     for (int64_t k = 0; d && k < d->count; k++) {
         sti_exec_run(exec, team, &(sti_step){.seed = d->seed, .step = d->first + k});
-        hear(r, exec, batch);
+        hear(r, exec, p);
     }
 }
 
@@ -173,25 +193,67 @@ static double summed_squares(const sti_network *net, const sti_exec *exec,
     return sum / (double)outputs;
 }
 
-static stint_status run_batch(const eval_round *r, int lane)
+/* Losses of a part's images, as the network has them, to their place in the batch. */
+static void keep_row_losses(const eval_round *r, const sti_exec *exec,
+                            const eval_part *p)
+{
+    const sti_evaluation *e = r->evaluation;
+    const sti_team alone = {.threads = 1};
+    const float *logits = sti_exec_address(exec, r->lanes->network->logits);
+    float *to = e->row_loss + p->lane * e->images + p->first - p->batch * e->images;
+    for (int64_t i = 0; p->first + i < p->end; i++) {
+        const int32_t label =
+            r->source->strangers ? -1 : sti_data_label(r->source->data, p->first + i);
+        const sti_cross_entropy row = {
+            .rows = 1, .n = e->classes, .x = logits + i * e->classes, .label = &label};
+        sti_cross_entropy_f32(&alone, &row, to + i);
+    }
+}
+
+/* Summed and rounded as the loss of a network that takes the whole batch at once. */
+static double joined_loss(const sti_evaluation *e, int lane, int64_t there)
+{
+    const float sum = sti_sum_short_f32(there, e->row_loss + lane * e->images);
+    return (double)(sum / (float)e->images) * (double)e->images;
+}
+
+static stint_status run_part(const eval_round *r, const eval_part *p)
 {
     const sti_network *net = r->lanes->network;
-    sti_exec *exec = r->lanes->lane[lane].exec;
-    int64_t batch = r->first + lane;
-    int32_t *samples = r->evaluation->samples + lane * net->images;
-    for (int64_t i = 0; i < net->images; i++) {
-        int64_t sample = batch * net->images + i;
-        samples[i] = sample < r->evaluation->count ? (int32_t)sample : -1;
-    }
-    stint_status st = load_batch(r, lane, samples);
+    sti_exec *exec = r->lanes->lane[p->lane].exec;
+    sti_evaluation *e = r->evaluation;
+    int32_t *samples = e->samples + p->lane * e->images;
+    for (int64_t i = 0; i < net->images; i++)
+        samples[i] = p->first + i < p->end ? (int32_t)(p->first + i) : -1;
+    stint_status st = load_batch(r, p->lane, samples);
     if (st != STINT_OK)
         return st;
-    run_networks(r, exec, batch);
-    r->evaluation->batch_loss[batch] =
-        r->source->field ? summed_squares(net, exec, samples) : summed_loss(net, exec);
+    run_networks(r, exec, p);
+    if (e->row_loss)
+        keep_row_losses(r, exec, p);
+    else
+        e->batch_loss[p->batch] = r->source->field ? summed_squares(net, exec, samples)
+                                                   : summed_loss(net, exec);
     if (!r->source->text && !r->source->field)
-        take_answers(r, exec, batch);
+        take_answers(r, exec, p);
     return STINT_OK;
+}
+
+static stint_status run_batch(const eval_round *r, int lane)
+{
+    sti_evaluation *e = r->evaluation;
+    const int64_t batch = r->first + lane, images = r->lanes->network->images;
+    const int64_t first = batch * e->images, rest = e->count - first;
+    const int64_t end = first + (rest < e->images ? rest : e->images);
+    stint_status st = STINT_OK;
+    for (int64_t at = first; at < end && st == STINT_OK; at += images)
+        st = run_part(r, &(eval_part){.lane = lane,
+                                      .batch = batch,
+                                      .first = at,
+                                      .end = end - at < images ? end : at + images});
+    if (e->row_loss && st == STINT_OK)
+        e->batch_loss[batch] = joined_loss(e, lane, end - first);
+    return st;
 }
 
 static void run_lane(void *arg, int64_t piece, int worker)
@@ -215,7 +277,7 @@ static stint_status run_round(eval_round *r, int lanes)
 static void prefetch(const eval_round *r)
 {
     int32_t next[64];
-    const int64_t images = r->lanes->network->images;
+    const int64_t images = r->evaluation->images;
     int64_t ahead = r->lanes->count * images;
     int64_t first = r->first * images + ahead;
     if (r->source->text || r->source->field)
@@ -236,8 +298,9 @@ static sti_shard_range local_batches(const sti_evaluation *e, const sti_comm *co
 }
 
 /* Every rank's answers to all, as bytes. */
-static stint_status share_answers(sti_evaluation *e, int64_t images, sti_comm *comm)
+static stint_status share_answers(sti_evaluation *e, sti_comm *comm)
 {
+    const int64_t images = e->images;
     stint_status st = STINT_OK;
     sti_comm_set_context(comm, "the answers to test images", 0);
     for (int r = 0; r < sti_comm_size(comm) && st == STINT_OK; r++) {
@@ -305,7 +368,7 @@ static void sum_up(const sti_eval_source *source, sti_evaluation *e)
 /* Samples in so many batches; of the last one what there is. */
 static int64_t samples_in(const eval_round *r, int64_t batches)
 {
-    const int64_t samples = batches * r->lanes->network->images;
+    const int64_t samples = batches * r->evaluation->images;
     return samples < r->evaluation->count ? samples : r->evaluation->count;
 }
 
@@ -317,6 +380,7 @@ stint_status sti_evaluate(sti_infer_lanes *lanes, const sti_eval_source *source,
         local_batches(e, comm, comm ? sti_comm_rank(comm) : 0);
     eval_round r = {lanes, source, e, local.first, local.first + local.count};
     stint_status st = STINT_OK;
+    assert(e->row_loss || e->images == lanes->network->images);
     while (r.first < r.end) {
         const int64_t left = r.end - r.first;
         const int count = left < lanes->count ? (int)left : lanes->count;
@@ -332,7 +396,7 @@ stint_status sti_evaluate(sti_infer_lanes *lanes, const sti_eval_source *source,
     if (e->draws)
         e->draws->opinions->networks += e->draws->count;
     if (comm)
-        STI_TRY(share_answers(e, lanes->network->images, comm));
+        STI_TRY(share_answers(e, comm));
     sum_up(source, e);
 out:
     return st;

@@ -42,9 +42,12 @@ typedef struct sti_evaluation {
     float *logits;         /* [count, classes], where somebody wants them; borrowed */
     /* NULL: one network. Else loss, accuracy and answers are of its opinions. */
     const sti_eval_draws *draws;
-    double *batch_loss; /* [batches], sums */
-    int32_t *samples;   /* [lanes * images] */
-    int64_t batches;
+    double *batch_loss;      /* [batches], sums */
+    int32_t *samples;        /* [lanes * images] */
+    int64_t batches, images; /* images: samples of a batch */
+    /* [lanes * images], of images alone: there where a batch goes through the lanes'
+     * network in parts (sti_evaluation_in_parts); else NULL. */
+    float *row_loss;
 } sti_evaluation;
 
 /* Bytes that an evaluation allocates. classes 0: of text. */
@@ -54,6 +57,11 @@ int32_t sti_largest_logit(const float *logits, int32_t classes);
 
 stint_status sti_evaluation_init(sti_evaluation *evaluation, int64_t count,
                                  int32_t classes, int64_t images, int lanes);
+/* Have the lanes run their batches of images part by part, where their network takes
+ * fewer at a time. The loss has the bits of a batch run at once: its rows are summed in
+ * one go. */
+stint_status sti_evaluation_in_parts(sti_evaluation *evaluation, int lanes);
+size_t sti_evaluation_parts_bytes(int64_t images, int lanes);
 void sti_evaluation_fini(sti_evaluation *evaluation);
 
 /* What there is to tell after `done` of `total` samples, begun at start_ns. */

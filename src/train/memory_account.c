@@ -149,11 +149,10 @@ static size_t plan_bytes(const sti_network *network)
            (own ? values * COPIED_VALUE_BYTES + nodes * COPIED_NODE_BYTES : 0);
 }
 
-/* Calls and address slots of a lane's flat run. */
 static size_t exec_bytes(const sti_network *network)
 {
     const stint_graph *g = graph_of(network);
-    return g ? (size_t)sti_graph_node_count(g) * 400 : 0;
+    return g ? (size_t)sti_graph_node_count(g) * STI_EXEC_NODE_BYTES : 0;
 }
 
 static size_t process_bytes(const sti_setup *setup, const sti_network *train,

@@ -66,7 +66,7 @@ static stint_status score_imported(const stint_compare_desc *d, const char *path
         goto out;
     }
     table.classes = ports.classes;
-    sti_imported_keep(m);
+    sti_imported_keep(m, true);
     STI_TRY(sti_imported_plan(m, threads));
     STI_TRY(sti_imported_begin(m));
     STI_TRY(

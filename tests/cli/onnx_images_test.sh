@@ -21,6 +21,14 @@ for name in first last; do
 done
 run 0 eval first.st --data data --confusion
 says out "accuracy"
+# Within a budget the answers are the same, and the peak is what the plan says at most.
+run 0 eval first.st --data data --json
+cp out plain.json
+run 3 eval first.st --data data --memory 1M
+least=$(sed -n 's/.*--memory \([0-9]*\)M.*/\1/p' err)
+run 0 eval first.st --data data --memory "${least}M" --json
+json "all(j[k] == w for k, w in json.load(open('plain.json')).items() if k not in ('planned_peak_bytes', 'peak_rss_bytes', 'images_per_s'))"
+sanitized || json "j['peak_rss_bytes'] <= j['planned_peak_bytes'] <= $least << 20"
 # Two at a time are the answers of one at a time.
 run 0 run first.st data/test/a/0.png data/test/b/1.png --out two.npz -q
 run 0 run last.st data/test/b/1.png --out one.npz -q

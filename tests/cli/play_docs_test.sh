@@ -13,6 +13,9 @@ bash script >"$work/out" 2>"$work/err" || fail "a command failed: $(tail -5 "$wo
 grep -q 'raw frames/s' "$work/out" || fail "no rate"
 [ -s rally.png ] && [ -s half.snapshot ] || fail "files are missing"
 
+run 8 eval first --episodes 1 --memory 1G
+says err 'not planned for'
+
 rom=recipes/roms/rally.bin
 hash_of() {
     stint play run "$rom" --game none --json "$@" | sed 's/.*"frames_sha256":"\([^"]*\)".*/\1/'

@@ -64,19 +64,22 @@ static stint_status evaluate(sti_infer *infer, const stint_data *data,
     return st;
 }
 
-static found find(int64_t images, int threads, int lanes)
+/* Batches of `images`, of which `at_once` go through the network. */
+static found find_in_parts(int64_t images, int64_t at_once, int threads, int lanes)
 {
     found f = {0};
     sti_network network;
     sti_infer *infer = NULL;
     sti_evaluation e;
     stint_data *data = open_test();
-    build(images, sti_lane_threads(threads, lanes), &network);
+    build(at_once, sti_lane_threads(threads, lanes), &network);
     assert_int_equal(sti_infer_create(&network, threads, lanes, &infer), STINT_OK);
     assert_int_equal(sti_network_init_weights(&network, &sti_team_serial, 3,
                                               infer->params, infer->states),
                      STINT_OK);
     assert_int_equal(sti_evaluation_init(&e, COUNT, CLASSES, images, lanes), STINT_OK);
+    if (at_once < images)
+        assert_int_equal(sti_evaluation_in_parts(&e, lanes), STINT_OK);
     e.logits = f.logits;
     assert_int_equal(evaluate(infer, data, &e), STINT_OK);
     f.loss = e.loss;
@@ -88,6 +91,11 @@ static found find(int64_t images, int threads, int lanes)
     sti_network_fini(&network);
     stint_data_close(data);
     return f;
+}
+
+static found find(int64_t images, int threads, int lanes)
+{
+    return find_in_parts(images, images, threads, lanes);
 }
 
 /* Loss and answers against a loop over the logits in double precision. */
@@ -131,6 +139,22 @@ static void test_lanes_do_not_show(void **state)
     const found batch = find(COUNT, 1, 1);
     assert_memory_equal(batch.logits, one.logits, sizeof one.logits);
     assert_memory_equal(batch.predicted, one.predicted, sizeof one.predicted);
+}
+
+/* Nor does it show that a batch goes through the network in parts, whether these divide
+ * it or not: the loss is that of the whole batch to the last bit. */
+static void test_parts_do_not_show(void **state)
+{
+    (void)state;
+    for (int64_t images = 4; images <= COUNT; images += images == 4 ? 5 : 12) {
+        const found whole = find(images, 1, 1);
+        for (int64_t at_once = 1; at_once < images; at_once += 2) {
+            const found one = find_in_parts(images, at_once, 1, 1);
+            const found lanes = find_in_parts(images, at_once, 3, 3);
+            assert_memory_equal(&one, &whole, sizeof whole);
+            assert_memory_equal(&lanes, &whole, sizeof whole);
+        }
+    }
 }
 
 /* A request to stop ends it between two rounds of batches, with the status asked for.
@@ -225,6 +249,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_against_a_loop),
         cmocka_unit_test(test_lanes_do_not_show),
+        cmocka_unit_test(test_parts_do_not_show),
         cmocka_unit_test(test_stop),
         cmocka_unit_test(test_lent_memory),
         cmocka_unit_test(test_memory_runs_out),

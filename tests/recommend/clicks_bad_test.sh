@@ -48,6 +48,7 @@ refused 2 "the model's table" eval a --data c.csv --scores a/embeddings/rows.bin
 refused 2 "the model's table" export embeddings a --out a/embeddings/ids.ranks
 refused 5 'cannot be' eval a --data c.csv --scores nowhere/s.npy
 refused 8 'is a model of clicks' info a
+refused 8 'not planned for' eval a --data c.csv --memory 1G
 refused 2 'holds a table already' train r.ini --data c.csv --out x --set embedding.path=a/embeddings
 refused 2 'is the label' train r.ini --data c.csv --out x --set data.categorical=label,C1
 refused 2 'one character' train r.ini --data c.csv --out x --set data.separator=ab

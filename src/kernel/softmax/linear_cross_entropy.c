@@ -7,8 +7,9 @@
 #include "kernel/softmax/linear_classifier.h"
 #include "kernel/softmax/softmax.h"
 
-#define BLOCK_BYTES (INT64_C(128) << 20) /* of logits; part of the numerics */
-#define SMALL_BYTES (INT64_C(72) << 20)  /* where the sums are one chain either way */
+#define BLOCK_BYTES   (INT64_C(128) << 20) /* of logits; part of the numerics */
+#define SMALL_BYTES   (INT64_C(72) << 20)  /* where the sums are one chain either way */
+#define FORWARD_BYTES (INT64_C(16) << 20)  /* shown by no sum */
 
 static int64_t rows_within(const sti_linear_cross_entropy *a, int64_t bytes)
 {
@@ -22,7 +23,9 @@ static int64_t rows_within(const sti_linear_cross_entropy *a, int64_t bytes)
 /* Up to a chunk of the product, rows are one chain of sums however they are cut. */
 static int64_t rows_a_block(const sti_linear_cross_entropy *a)
 {
-    const int64_t rows = rows_within(a, BLOCK_BYTES);
+    const int64_t rows = rows_within(a, a->forward ? FORWARD_BYTES : BLOCK_BYTES);
+    if (a->forward)
+        return rows;
     return rows <= STI_GEMM_CHUNK ? rows_within(a, SMALL_BYTES) : rows;
 }
 
@@ -60,7 +63,7 @@ static size_t product_bytes(const sti_linear_cross_entropy *a, int64_t rows,
                                      sti_classifier_dx(rows, a->n, a->classes),
                                      sti_classifier_dtable(rows, a->n, a->classes)};
     size_t bytes = 0;
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < (a->forward ? 1 : 3); i++) {
         const size_t one = one_product_bytes(a, &shape[i], threads);
         bytes = one > bytes ? one : bytes;
     }
@@ -87,7 +90,7 @@ static size_t logits_bytes(const sti_linear_cross_entropy *a)
 static size_t narrow_bytes(const sti_linear_cross_entropy *a)
 {
     const size_t values = (size_t)(rows_a_block(a) * a->classes);
-    return a->bf16 ? STI_ALIGN_UP(values * sizeof(sti_bf16), 64) : 0;
+    return a->bf16 && !a->forward ? STI_ALIGN_UP(values * sizeof(sti_bf16), 64) : 0;
 }
 
 static size_t losses_bytes(const sti_linear_cross_entropy *a)

@@ -7,7 +7,8 @@
  *
  * Blocks are equal, a function of the shape, of at most 128 MiB of logits, or
  * 72 MiB where a block has no more rows than a chunk of gemm.h, so that the cut does
- * not show; sums go on from block to block in ascending order of the rows. */
+ * not show; sums go on from block to block in ascending order of the rows. Without
+ * gradients no sum goes from row to row, and blocks are of 16 MiB. */
 #ifndef STI_KERNEL_LINEAR_CROSS_ENTROPY_H
 #define STI_KERNEL_LINEAR_CROSS_ENTROPY_H
 
@@ -20,7 +21,8 @@
 typedef struct sti_linear_cross_entropy {
     int64_t rows, n, classes;
     float smoothing;
-    bool bf16; /* x and table are sti_bf16, else float */
+    bool bf16;    /* x and table are sti_bf16, else float */
+    bool forward; /* there are no gradients: smaller blocks, less scratch */
     const void *x, *table;
     const int32_t *label;
 } sti_linear_cross_entropy;
