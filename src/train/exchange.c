@@ -37,6 +37,7 @@ sti_exchange_desc sti_exchange_of_recipe(const stint_recipe *recipe)
                       .group = (int)net->group,
                       .feedback = net->feedback && owes,
                       .keep = net->keep,
+                      .room_bits = chosen ? 8 : 0,
                       .seed = (uint64_t)sti_train_section_of(recipe)->seed},
         .choose_every = chosen ? net->every : 0,
         .probe = net->link && strcmp(net->link, "auto") == 0,
@@ -49,11 +50,38 @@ sti_exchange_desc sti_exchange_of_recipe(const stint_recipe *recipe)
     return d;
 }
 
-/* Twice the vector for messages, its size again for feedback, on rank 0 a piece of a
- * checkpoint, lists of the largest, and tables. */
-size_t sti_exchange_bytes(const sti_exchange_desc *d, int rank, int ranks,
-                          size_t block_bytes)
+/* A layer of the network, if the output is one: dims, or 0 of what must not lose. */
+static bool is_layer(const sti_network *net, const sti_output *output, int64_t *count,
+                     int *dims)
 {
+    const bool gradient = output->kind == STI_OUTPUT_GRADIENT;
+    *count = stint_shape_count(&sti_graph_value(net->graph, output->value)->shape);
+    *dims = gradient ? sti_graph_value(net->graph, output->target)->shape.rank : 0;
+    return output->kind != STI_OUTPUT_FETCH;
+}
+
+static sti_compressed_extent extent_of(const sti_exchange_desc *d,
+                                       const sti_network *net)
+{
+    sti_compressed_extent x = {0};
+    for (int32_t i = 0; i < sti_graph_output_count(net->graph); i++) {
+        int64_t count;
+        int dims;
+        if (is_layer(net, &sti_graph_outputs(net->graph)[i], &count, &dims))
+            sti_compressed_extent_add(&x, &d->allreduce, count, dims);
+    }
+    return x;
+}
+
+/* Messages, the size of the vector for feedback, on rank 0 a piece of a checkpoint,
+ * lists of the largest, and tables. */
+size_t sti_exchange_bytes(const sti_exchange_desc *d, int rank, int ranks,
+                          const sti_network *network)
+{
+    if (!d->lossy)
+        return 0;
+    const size_t block_bytes = network->plan->region_bytes[STI_REGION_RESULT];
+    const sti_compressed_extent extent = extent_of(d, network);
     const size_t feedback = d->allreduce.feedback;
     const size_t piece = feedback && rank == 0 ? STI_EXCHANGE_PIECE * sizeof(float) : 0;
     const size_t lists = d->allreduce.keep < 1
@@ -61,10 +89,9 @@ size_t sti_exchange_bytes(const sti_exchange_desc *d, int rank, int ranks,
                                         (double)block_bytes) +
                                    block_bytes
                              : 0;
-    return d->lossy ? block_bytes * (2 + feedback) + piece + lists + LAYERS_BYTES +
-                          sti_compressed_table_bytes(&d->allreduce, ranks,
-                                                     (int64_t)(block_bytes / 4))
-                    : 0;
+    return sti_compressed_message_bytes(&d->allreduce, ranks, &extent) +
+           block_bytes * feedback + piece + lists + LAYERS_BYTES +
+           sti_compressed_table_bytes(&d->allreduce, ranks, (int64_t)(block_bytes / 4));
 }
 
 /* ---- layers: every result that leaves the graph; gradients may lose ---- */
@@ -88,16 +115,13 @@ stint_status sti_exchange_list_layers(const sti_network *net, sti_arena *arena,
         const sti_output *output = &sti_graph_outputs(net->graph)[i];
         const sti_allocation *allocation = &net->plan->allocation[output->value];
         const bool gradient = output->kind == STI_OUTPUT_GRADIENT;
-        if (output->kind == STI_OUTPUT_FETCH)
-            continue;
         const sti_value_row *row =
             sti_graph_value(net->graph, gradient ? output->target : output->value);
-        const sti_value_row *value = sti_graph_value(net->graph, output->value);
-        layers[count++] = (sti_compressed_layer){
+        sti_compressed_layer layer = {
             .name = row->name ? row->name : "a statistic",
-            .first = (int64_t)(allocation->offset / sizeof(float)),
-            .count = stint_shape_count(&value->shape),
-            .dims = gradient ? row->shape.rank : 0};
+            .first = (int64_t)(allocation->offset / sizeof(float))};
+        if (is_layer(net, output, &layer.count, &layer.dims))
+            layers[count++] = layer;
     }
     qsort(layers, (size_t)count, sizeof *layers, by_place);
     *layers_out = layers;

@@ -38,9 +38,9 @@ stint_status sti_exchange_list_layers(const sti_network *network, sti_arena *are
 
 typedef struct sti_exchange sti_exchange;
 
-/* Bytes that a rank will allocate, at most, for a RESULT block of so many. */
+/* Bytes that a rank will allocate, at most, for the results of a planned network. */
 size_t sti_exchange_bytes(const sti_exchange_desc *desc, int rank, int ranks,
-                          size_t block_bytes);
+                          const sti_network *network);
 
 /* Warns where the recipe's net.group takes ranks of several hosts for neighbours. */
 void sti_exchange_check_hosts(const sti_exchange_desc *desc, const sti_comm *comm);
