@@ -96,6 +96,11 @@ typedef struct sti_sha256 {
 void sti_sha256_init(sti_sha256 *state);
 void sti_sha256_add(sti_sha256 *state, const void *bytes, size_t n_bytes);
 void sti_sha256_hex(sti_sha256 *state, char hex_out[65]);
+/* A hash that has not ended, as bytes that mean the same on every machine: another
+ * process can go on with it. Any bytes are a state; none of them does harm. */
+enum { STI_SHA256_STATE_BYTES = 8 * 4 + 8 + 64 };
+void sti_sha256_get(const sti_sha256 *state, uint8_t bytes_out[STI_SHA256_STATE_BYTES]);
+void sti_sha256_set(sti_sha256 *state, const uint8_t bytes[STI_SHA256_STATE_BYTES]);
 
 /* CRC-32C (Castagnoli), as in TensorBoard records. */
 uint32_t sti_crc32c(uint32_t crc, const void *bytes, size_t n_bytes);

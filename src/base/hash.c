@@ -36,6 +36,46 @@ void sti_sha256_hex(sti_sha256 *state, char hex_out[65])
     hex_out[2 * sizeof digest] = '\0';
 }
 
+static void put_number(uint8_t *out, uint64_t x, int bytes)
+{
+    for (int i = 0; i < bytes; i++)
+        out[i] = (uint8_t)(x >> 8 * i);
+}
+
+static uint64_t get_number(const uint8_t *in, int bytes)
+{
+    uint64_t x = 0;
+    for (int i = 0; i < bytes; i++)
+        x |= (uint64_t)in[i] << 8 * i;
+    return x;
+}
+
+/* The words between blocks, how many bytes were hashed, and those of the open block. */
+void sti_sha256_get(const sti_sha256 *state, uint8_t bytes_out[STI_SHA256_STATE_BYTES])
+{
+    sti_sha256 copy = *state;
+    const struct sha256_ctx *s = state_of(&copy);
+    uint8_t *at = bytes_out;
+    for (int i = 0; i < 8; i++, at += 4)
+        put_number(at, s->state[i], 4);
+    put_number(at, s->count * SHA256_BLOCK_SIZE + s->index, 8);
+    memset(at + 8, 0, SHA256_BLOCK_SIZE);
+    memcpy(at + 8, s->block, s->index);
+}
+
+void sti_sha256_set(sti_sha256 *state, const uint8_t bytes[STI_SHA256_STATE_BYTES])
+{
+    struct sha256_ctx *s = state_of(state);
+    const uint8_t *at = bytes;
+    sti_sha256_init(state);
+    for (int i = 0; i < 8; i++, at += 4)
+        s->state[i] = (uint32_t)get_number(at, 4);
+    const uint64_t count = get_number(at, 8);
+    s->count = count / SHA256_BLOCK_SIZE;
+    s->index = (unsigned)(count % SHA256_BLOCK_SIZE);
+    memcpy(s->block, at + 8, SHA256_BLOCK_SIZE);
+}
+
 static uint32_t crc_by_table(uint32_t crc, const uint8_t *at, size_t n_bytes)
 {
     /* Remainders of four bits for the reflected polynomial 0x82f63b78. Half a byte at a

@@ -7,8 +7,6 @@
 #include "base/memory.h"
 #include "net/compressed_priv.h"
 
-enum { CUT = 4 }; /* a cut inside a layer is at a multiple of so many values */
-
 /* ---- layers, pieces, slices ---- */
 
 static int64_t dense_values(const sti_compressed_allreduce *s)
@@ -36,7 +34,8 @@ typedef struct cutter {
     int64_t from; /* of the values of that layer */
 } cutter;
 
-/* About `want` values more for the slice. Cuts inside a layer are at multiples of CUT.
+/* About `want` values more for the slice. Cuts inside a layer are at multiples of
+ * STI_COMPRESSED_CUT.
  */
 static int64_t cut_slice(sti_compressed_allreduce *s, cutter *c, int64_t want,
                          allreduce_slice *slice)
@@ -46,7 +45,8 @@ static int64_t cut_slice(sti_compressed_allreduce *s, cutter *c, int64_t want,
         const int layer = s->order[c->at];
         const sti_compressed_layer *l = &s->layers[layer];
         const int64_t more = want - slice->values;
-        int64_t end = (c->from + more + CUT - 1) / CUT * CUT;
+        int64_t end = (c->from + more + STI_COMPRESSED_CUT - 1) / STI_COMPRESSED_CUT *
+                      STI_COMPRESSED_CUT;
         end = end < l->count ? end : l->count;
         if (sti_compressed_is_sparse(s, layer))
             end = c->from = l->count;
@@ -66,15 +66,6 @@ static int64_t cut_slice(sti_compressed_allreduce *s, cutter *c, int64_t want,
 static int64_t fusion_of(const sti_compressed_allreduce_desc *d)
 {
     return d->fusion > 0 ? d->fusion : STI_COMPRESSED_FUSION;
-}
-
-/* At most: every cut rounds up. */
-static int count_parts(const sti_compressed_allreduce_desc *d, int64_t values)
-{
-    int count = 0;
-    for (; values > 0; values -= sti_schedule_part(fusion_of(d), values))
-        count++;
-    return count ? count : 1;
 }
 
 /* Rank r gets about the (size - r)-th part of what is left of a part. */
@@ -102,22 +93,17 @@ static void cut_slices(sti_compressed_allreduce *s)
     } while (left > 0);
 }
 
+/* Encoded, under the bits of now. */
 static void measure_slices(sti_compressed_allreduce *s)
 {
-    for (int part = 0; part < s->rounds.part_count; part++) {
-        size_t coded_at = s->parts[part].coded_at, raw_at = coded_at;
+    for (int part = 0; part < s->rounds.part_count; part++)
         for (int i = 0; i < sti_comm_size(s->comm); i++) {
             allreduce_slice *slice = sti_compressed_slice(s, part, i);
             slice->bytes = 0;
             for (int p = 0; p < slice->piece_count; p++)
                 slice->bytes +=
                     sti_compressed_piece_bytes(s, &s->pieces[slice->first_piece + p]);
-            slice->coded_at = coded_at;
-            slice->raw_at = raw_at;
-            coded_at += slice->bytes;
-            raw_at += (size_t)slice->values * 4;
         }
-    }
 }
 
 /* ---- agreement ---- */
@@ -157,7 +143,7 @@ static stint_status agree_on_layers(sti_compressed_allreduce *s)
                                d->form.rounding, d->form.clip,     d->scheme,
                                d->group,         d->feedback,      d->min_count,
                                d->fusion,        (int64_t)d->seed, s->total,
-                               s->layer_count};
+                               s->layer_count,   d->room_bits};
     sti_sha256_add(&sum, numbers, sizeof numbers);
     sti_sha256_add(&sum, &d->keep, sizeof d->keep);
     for (int l = 0; l < s->layer_count; l++) {
@@ -186,6 +172,7 @@ stint_status sti_compressed_set_bits(sti_compressed_allreduce *s, const int *bit
         s->bits[l] = bits[l];
     }
     measure_slices(s);
+    sti_compressed_place(s);
     sti_sha256_init(&sum);
     for (int l = 0; l < s->layer_count; l++)
         add_number(&sum, s->bits[l]);
@@ -207,55 +194,33 @@ static void *take(int64_t count, size_t each_bytes, bool *good)
     return memory;
 }
 
-/* Enough for the slice under any bits: a value in a piece of its own takes 16 bytes. */
-enum { PIECE_ROOM = 16, ALIGN = 64 };
-
-static size_t room_of(const allreduce_slice *slice)
+void sti_compressed_extent_add(sti_compressed_extent *x,
+                               const sti_compressed_allreduce_desc *d, int64_t count,
+                               int dims)
 {
-    return (size_t)slice->values * 4 + (size_t)slice->piece_count * PIECE_ROOM;
+    const int64_t least = d->min_count > 0 ? d->min_count : STI_COMPRESSED_MIN_COUNT;
+    *(dims >= 2 && count >= least ? &x->coded : &x->raw) += count;
+    x->layers++;
 }
 
-/* Receives that are added have a place each: all may be there at once. */
-static size_t plan_landing(sti_compressed_allreduce *s)
+size_t sti_compressed_message_bytes(const sti_compressed_allreduce_desc *d, int size,
+                                    const sti_compressed_extent *x)
 {
-    size_t now = 0;
-    for (int part = 0; part < s->rounds.part_count; part++)
-        for (int i = 0; i < s->rounds.move_count; i++) {
-            const sti_move *m = &s->moves[i];
-            if (m->kind != STI_MOVE_ADD && m->kind != STI_MOVE_ADD_RAW)
-                continue;
-            s->landing_at[(int64_t)part * s->rounds.move_count + i] = now;
-            for (int k = m->slice; k < m->slice + m->count; k++)
-                now += room_of(sti_compressed_slice(s, part, k));
-            now = STI_ALIGN_UP(now, ALIGN);
-        }
-    return now;
+    const sti_compressed_room room = sti_compressed_room_of(d, size, x);
+    return room.coded + room.landing;
 }
 
-static size_t plan_coded(sti_compressed_allreduce *s)
-{
-    size_t room = 0;
-    for (int part = 0; part < s->rounds.part_count; part++) {
-        s->parts[part].coded_at = room;
-        for (int i = 0; i < sti_comm_size(s->comm); i++)
-            room += room_of(sti_compressed_slice(s, part, i));
-        room = STI_ALIGN_UP(room, ALIGN);
-    }
-    return room;
-}
-
-/* Slices are unequal by a cut, and what comes of each has room for its pieces. */
 size_t sti_compressed_table_bytes(const sti_compressed_allreduce_desc *d, int size,
                                   int64_t total)
 {
     const sti_compressed_allreduce *s = NULL;
-    const size_t parts = (size_t)count_parts(d, total), slices = parts * (size_t)size;
+    const size_t parts = (size_t)sti_compressed_parts_at_most(d, total),
+                 slices = parts * (size_t)size;
     const int64_t moves = sti_schedule_make(d->scheme, size, d->group, 0, NULL);
     return sizeof *s + parts * sizeof *s->parts +
            slices * (sizeof *s->slices + sizeof *s->pieces) +
            (size_t)moves * (sizeof *s->moves + parts * sizeof *s->landing_at) +
-           sti_rounds_bytes((int)parts, moves) +
-           2 * (slices + parts) * (PIECE_ROOM + ALIGN + CUT * sizeof(float));
+           sti_rounds_bytes((int)parts, moves);
 }
 
 /* May its receive be posted before the run begins? A slice comes back encoded only
@@ -288,7 +253,7 @@ static stint_status init_rounds(sti_compressed_allreduce *s)
 static stint_status cut_vector(sti_compressed_allreduce *s)
 {
     const int size = sti_comm_size(s->comm);
-    const int parts = count_parts(&s->desc, dense_values(s));
+    const int parts = sti_compressed_parts_at_most(&s->desc, dense_values(s));
     bool good = true;
     s->order = take(s->layer_count, sizeof *s->order, &good);
     s->parts = take(parts, sizeof *s->parts, &good);
@@ -318,9 +283,15 @@ static stint_status make_plan(sti_compressed_allreduce *s)
     sti_schedule_make(s->desc.scheme, size, s->desc.group, rank, s->moves);
     if (init_rounds(s) != STINT_OK)
         return STINT_E_MEMORY;
-    s->coded = take((int64_t)plan_coded(s), 1, &good);
-    s->landing = take((int64_t)plan_landing(s), 1, &good);
+    sti_compressed_extent extent = {0};
+    for (int l = 0; l < s->layer_count; l++)
+        sti_compressed_extent_add(&extent, &s->desc, s->layers[l].count,
+                                  s->layers[l].dims);
+    s->room = sti_compressed_room_of(&s->desc, size, &extent);
     measure_slices(s);
+    sti_compressed_place(s);
+    s->coded = take((int64_t)s->room.coded, 1, &good);
+    s->landing = take((int64_t)s->room.landing, 1, &good);
     if (s->desc.feedback)
         s->residual = take(s->total, sizeof *s->residual, &good);
     if (!good)

@@ -63,6 +63,10 @@ typedef struct sti_compressed_allreduce_desc {
     double keep;       /* in (0, 1]; 1: all */
     int64_t min_count; /* 0: STI_COMPRESSED_MIN_COUNT */
     int64_t fusion;    /* values of a part; 0: STI_COMPRESSED_FUSION */
+    /* Messages of all parts have room at once under so many bits of the layers that are
+     * compressed; with more, parts go by turns. 0: form.bits. No result depends on it.
+     */
+    int room_bits;
     uint64_t seed;
 } sti_compressed_allreduce_desc;
 
@@ -79,9 +83,22 @@ stint_status sti_compressed_allreduce_create(sti_comm *comm,
 void sti_compressed_allreduce_destroy(
     sti_compressed_allreduce *allreduce); /* NULL is fine */
 
-/* Bytes that one takes at most, beside what is as long as the vector (messages, and
- * those that land; residual; lists of the largest) or as its list of layers: tables of
- * parts, slices, requests. */
+/* Layers of a vector: values of those that are compressed and of those that are not. */
+typedef struct sti_compressed_extent {
+    int64_t coded, raw;
+    int layers;
+} sti_compressed_extent;
+
+/* Adds a layer. */
+void sti_compressed_extent_add(sti_compressed_extent *extent,
+                               const sti_compressed_allreduce_desc *desc, int64_t count,
+                               int dims);
+/* Bytes of messages that one takes: those to send, and those that land. */
+size_t sti_compressed_message_bytes(const sti_compressed_allreduce_desc *desc, int size,
+                                    const sti_compressed_extent *extent);
+/* Bytes that one takes at most beside messages, and what is as long as the vector
+ * (residual; lists of the largest) or as its list of layers: tables of parts, slices,
+ * requests. */
 size_t sti_compressed_table_bytes(const sti_compressed_allreduce_desc *desc, int size,
                                   int64_t total);
 

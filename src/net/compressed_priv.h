@@ -25,8 +25,13 @@ typedef struct allreduce_slice {
  * other. */
 typedef struct allreduce_part {
     int64_t from;    /* no value before this place of the vector is in a part so far */
-    size_t coded_at; /* its room in `coded` */
+    size_t coded_at; /* its room in `coded`, perhaps that of an earlier one, too */
 } allreduce_part;
+
+/* Bytes of `coded` and `landing`. */
+typedef struct sti_compressed_room {
+    size_t coded, landing;
+} sti_compressed_room;
 
 struct sti_compressed_allreduce {
     sti_comm *comm;
@@ -38,10 +43,11 @@ struct sti_compressed_allreduce {
     int *order; /* layers, the last of the vector first */
     allreduce_piece *pieces;
     allreduce_part *parts;
-    allreduce_slice *slices; /* [parts, ranks] */
-    sti_rounds rounds;       /* all parts at a time */
-    sti_move *moves;         /* of every part */
-    size_t *landing_at;      /* [parts, moves]: where its receive lands in `landing` */
+    allreduce_slice *slices;  /* [parts, ranks] */
+    sti_rounds rounds;        /* as many parts at a time as there is room for */
+    sti_move *moves;          /* of every part */
+    size_t *landing_at;       /* [parts, moves]: where its receive lands in `landing` */
+    sti_compressed_room room; /* of */
     uint8_t *coded, *landing;
     float *residual;
     bool held;  /* the residual is neither read nor written */
@@ -54,6 +60,19 @@ struct sti_compressed_allreduce {
     int64_t *index;
     void *topk_workspace;
 };
+
+enum { STI_COMPRESSED_CUT = 4 }; /* layers are cut at multiples of so many values */
+
+/* ---- compressed_room.c ---- */
+
+int sti_compressed_parts_at_most(const sti_compressed_allreduce_desc *desc,
+                                 int64_t values);
+sti_compressed_room sti_compressed_room_of(const sti_compressed_allreduce_desc *desc,
+                                           int size,
+                                           const sti_compressed_extent *extent);
+/* Where everything lies under the bits of now, and how many parts go at a time. With
+ * two levels the room becomes what that takes: as much under all bits. */
+void sti_compressed_place(sti_compressed_allreduce *s);
 
 /* ---- compressed_layout.c ---- */
 

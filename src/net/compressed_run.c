@@ -161,9 +161,11 @@ static void post_receive(void *user, int part, int move, sti_comm_request *reque
     const run *r = user;
     sti_compressed_allreduce *s = r->s;
     const sti_move *m = &s->moves[move];
-    sti_comm_receive(s->comm, m->peer, STI_TAG_COMPRESSED + (uint32_t)part,
-                     landing_of(s, part, move), sti_compressed_move_bytes(s, part, m),
-                     request);
+    /* Others of a part that is not under way here yet wait for it where they are; with
+     * two levels all parts are, but not all that they receive. */
+    (s->desc.scheme == STI_SCHEME_TWO_LEVEL ? sti_comm_receive : sti_comm_expect)(
+        s->comm, m->peer, STI_TAG_COMPRESSED + (uint32_t)part,
+        landing_of(s, part, move), sti_compressed_move_bytes(s, part, m), request);
 }
 
 /* What a rank brings to the round: encode, keep, send. */

@@ -2,8 +2,6 @@
 
 #include "base/fail.h"
 
-enum { LEAST_PART = 1 << 16 };
-
 typedef struct list {
     sti_move *moves; /* or NULL */
     int64_t count;
@@ -21,7 +19,8 @@ int64_t sti_schedule_part(int64_t fusion, int64_t left)
 {
     if (fusion <= 0)
         return left;
-    const int64_t least = fusion < LEAST_PART ? fusion : LEAST_PART;
+    const int64_t least =
+        fusion < STI_SCHEDULE_LEAST_PART ? fusion : STI_SCHEDULE_LEAST_PART;
     int64_t want = left / 3 < fusion ? left / 3 : fusion;
     want = want > least ? want : least;
     return left - want < least ? left : want;

@@ -47,6 +47,8 @@ typedef struct sti_move {
     int32_t part, parts;
 } sti_move;
 
+enum { STI_SCHEDULE_LEAST_PART = 1 << 16 }; /* but where fusion is less */
+
 /* Values of the part that begins where `left` are left, of at most `fusion` (0: all):
  * smaller ones at the end, where nothing is computed any more that would hide them. */
 int64_t sti_schedule_part(int64_t fusion, int64_t left);

@@ -54,15 +54,19 @@ static stint_status collect_state(sti_saver *s)
     return STINT_OK;
 }
 
-/* What rank 0 holds of a compressed sum. */
+/* The state of a compressed sum, which is nowhere as a whole. */
 static void collect_exchange(sti_saver *s)
 {
-    int64_t count;
-    const float *state =
-        s->engine->exchange ? sti_exchange_state(s->engine->exchange, &count) : NULL;
-    if (state)
-        sti_tensor_list_add_vector(&s->list, STI_TENSOR_RESIDUALS, STI_TENSOR_F32,
-                                   count, (size_t)count * sizeof(float), state);
+    if (!s->engine->exchange)
+        return;
+    const int64_t count = sti_exchange_state_count(s->engine->exchange);
+    sti_tensor_list_add_vector(&s->list, STI_TENSOR_RESIDUALS, STI_TENSOR_F32, count,
+                               (size_t)count * sizeof(float), NULL);
+}
+
+bool sti_saver_is_exchanged(const sti_tensor_row *row)
+{
+    return strcmp(row->name, STI_TENSOR_RESIDUALS) == 0;
 }
 
 static bool add_factor(sti_saver *s, const char *prefix, const sti_target *t,
@@ -307,10 +311,18 @@ stint_status sti_saver_create(const sti_job *job, const sti_step_engine *engine,
     return STINT_OK;
 }
 
+void sti_saver_close_resumed(sti_saver *s)
+{
+    sti_tensor_file_close(s->resumed);
+    s->resumed = NULL;
+}
+
 void sti_saver_destroy(sti_saver *saver)
 {
-    if (saver)
-        sti_arena_destroy(saver->arena);
+    if (!saver)
+        return;
+    sti_saver_close_resumed(saver);
+    sti_arena_destroy(saver->arena);
 }
 
 int64_t sti_saver_tensors(const sti_saver *saver)
@@ -339,7 +351,7 @@ static void add_words(sti_sha256 *state, sti_meta_find_fn *text_of, const void *
         sti_sha256_add(state, text, strlen(text) + 1);
 }
 
-/* All tensors; residuals of compressed sums are the file's where there is one. */
+/* All tensors; the state of compressed sums is the file's where there is one. */
 static stint_status add_checkpoint(const sti_saver *s,
                                    const sti_tensor_file *residuals_of,
                                    sti_sha256 *state)
@@ -350,8 +362,10 @@ static stint_status add_checkpoint(const sti_saver *s,
     sti_tensor_list_add_sha256(&s->list, 0, s->tensors, state);
     if (residuals)
         st = sti_tensor_file_add_sha256(residuals_of, residuals, state);
+    else if (!residuals_of && s->engine->exchange)
+        st = sti_exchange_add_sha256(s->engine->exchange, state);
     for (int64_t i = s->tensors; i < s->list.count; i++)
-        if (!residuals_of || strcmp(s->list.rows[i].name, STI_TENSOR_RESIDUALS) != 0)
+        if (!sti_saver_is_exchanged(&s->list.rows[i]))
             sti_tensor_list_add_sha256(&s->list, i, i + 1, state);
     return st;
 }
@@ -466,6 +480,19 @@ static void save_state(const sti_saver *s)
     }
 }
 
+static stint_status into_file(void *writer, const void *bytes, size_t n_bytes)
+{
+    return sti_writer_add(writer, bytes, n_bytes);
+}
+
+static stint_status fill_kept(void *user, const sti_tensor_row *row, sti_writer *writer)
+{
+    const sti_saver *s = user;
+    return sti_saver_is_exchanged(row)
+               ? sti_exchange_write(s->engine->exchange, into_file, writer)
+               : sti_writer_add(writer, row->data, row->bytes);
+}
+
 stint_status sti_saver_write_checkpoint(sti_saver *s, const sti_position *position,
                                         const char *folder, int64_t keep)
 {
@@ -490,7 +517,10 @@ stint_status sti_saver_write_checkpoint(sti_saver *s, const sti_position *positi
     if (st != STINT_OK)
         return st;
     sti_meta_add(&t, STI_META_CHECKPOINT, sha);
-    st = sti_tensor_file_write(path, s->kept, s->kept_count, t.row, t.count);
+    st = sti_tensor_file_write_made(path, s->kept, s->kept_count, t.row, t.count,
+                                    fill_kept, s);
+    if (st == STINT_E_PEER) /* a rank was lost: the run saves again, alone */
+        return st;
     if (st != STINT_OK)
         return sti_fail_context(
             st,

@@ -33,7 +33,8 @@ const char *sti_saver_tensor_sha256(const sti_saver *saver, int64_t i,
 
 stint_status sti_saver_write_model(sti_saver *saver, const sti_position *position,
                                    const char *path);
-/* folder/step-00000000.safetensors; then removes older ones beyond `keep`. */
+/* folder/step-00000000.safetensors; then removes older ones beyond `keep`. Of rank 0:
+ * the others call sti_exchange_follow_save meanwhile, where there is an exchange. */
 stint_status sti_saver_write_checkpoint(sti_saver *saver, const sti_position *position,
                                         const char *folder, int64_t keep);
 
@@ -43,6 +44,10 @@ stint_status sti_saver_write_checkpoint(sti_saver *saver, const sti_position *po
  * when the data or the numerics differ. */
 stint_status sti_saver_resume(sti_saver *saver, const char *folder,
                               sti_position *position, bool *found);
+/* Then, for sti_exchange_load: the state of compressed sums in the checkpoint found, if
+ * any, which stays open until sti_saver_close_resumed. */
+sti_exchange_source sti_saver_exchange_source(const sti_saver *saver);
+void sti_saver_close_resumed(sti_saver *saver);
 /* Called by sti_saver_resume before tensors are read, with what the checkpoint's run
  * held packed (rows of sti_error_control_save): to make the networks the same.
  * STINT_E_BUDGET ends the search; after other failures an older checkpoint is taken. */

@@ -35,7 +35,12 @@ struct sti_saver {
     int form_count;
     sti_saver_adopt_fn *adopt;
     void *adopt_user;
+    /* That the run goes on from, until its state of compressed sums is spread; NULL. */
+    sti_tensor_file *resumed;
 };
+
+/* Is it the state of compressed sums, whose bytes only pass by? */
+bool sti_saver_is_exchanged(const sti_tensor_row *row);
 
 /* Rows of a model file, and the bytes of one of them (checkpoint_out.c). */
 stint_status sti_saver_choose_out(sti_saver *saver);
@@ -49,8 +54,9 @@ const stint_model_file *sti_saver_imported(const sti_saver *saver);
 void sti_saver_frozen_sha256(const sti_saver *saver, char hex_out[65]);
 
 /* SHA-256 of all tensors and all texts but itself: what a sound checkpoint must match.
- * residuals_of: NULL, or the file whose residuals stand in the place of the run's.
- * Fails only in reading it. */
+ * residuals_of: the file whose residuals stand in the place of the run's, or NULL: a
+ * checkpoint is about to be written, and the other ranks follow. Fails only in reading
+ * the one, in asking the others. */
 stint_status sti_saver_checkpoint_sha256(const sti_saver *saver,
                                          const sti_tensor_file *residuals_of,
                                          sti_meta_find_fn *text_of, const void *user,

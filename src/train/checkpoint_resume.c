@@ -60,55 +60,48 @@ static stint_status adopt_packs(const sti_saver *s, const sti_tensor_file *f)
     return st;
 }
 
-typedef struct residual_reader {
-    const sti_tensor_file *file;
-    const sti_tensor_row *row; /* or NULL */
-} residual_reader;
-
 static stint_status read_residuals(void *user, int64_t first, int64_t count, float *out)
 {
-    const residual_reader *r = user;
-    return sti_tensor_file_read_f32(r->file, r->row, first, count, out);
+    const sti_tensor_file *f = user;
+    return sti_tensor_file_read_f32(f, sti_tensor_file_find(f, STI_TENSOR_RESIDUALS),
+                                    first, count, out);
+}
+
+sti_exchange_source sti_saver_exchange_source(const sti_saver *s)
+{
+    const sti_tensor_row *row =
+        s->resumed ? sti_tensor_file_find(s->resumed, STI_TENSOR_RESIDUALS) : NULL;
+    return (sti_exchange_source){
+        .count = row ? row->dim[0] : 0, .read = read_residuals, .user = s->resumed};
 }
 
 /* Residuals belong to ranks: those of another number of them are shared out anew; one
  * process has none. Said aloud, for the run is then another than with as many. */
-static stint_status take_residuals(const sti_saver *s, const sti_tensor_file *f,
-                                   bool *taken)
+static void tell_residuals(const sti_saver *s, const sti_tensor_file *f)
 {
-    residual_reader r = {f, sti_tensor_file_find(f, STI_TENSOR_RESIDUALS)};
-    int64_t count = 0;
-    const int64_t have = r.row ? r.row->dim[0] : 0;
-    sti_exchange *exchange = s->engine->exchange;
-    if (exchange)
-        sti_exchange_state(exchange, &count);
-    *taken = have != count;
-    if (!*taken)
-        return STINT_OK;
-    sti_log(
-        STINT_LOG_WARNING,
-        "%s: made by another number of processes; what its compressed sums still owe "
-        "is %s",
-        sti_tensor_file_path(f), exchange ? "shared out anew" : "left out");
-    return exchange ? sti_exchange_adopt(exchange, have, read_residuals, &r) : STINT_OK;
+    const sti_tensor_row *row = sti_tensor_file_find(f, STI_TENSOR_RESIDUALS);
+    const sti_exchange *exchange = s->engine->exchange;
+    if ((row ? row->dim[0] : 0) != (exchange ? sti_exchange_state_count(exchange) : 0))
+        sti_log(STINT_LOG_WARNING,
+                "%s: made by another number of processes; what its compressed sums "
+                "still owe is %s",
+                sti_tensor_file_path(f), exchange ? "shared out anew" : "left out");
 }
 
 /* Straight into the engine's blocks; a later failure is followed by another file, or by
- * fresh weights. */
+ * fresh weights. What sums owe is read when all ranks are there to take it. */
 static stint_status read_tensors(const sti_saver *s, const sti_tensor_file *f)
 {
     char sha[65];
     const char *want = sti_tensor_file_text(f, STI_META_CHECKPOINT);
-    bool residuals_taken = false;
-    stint_status st = take_residuals(s, f, &residuals_taken);
+    stint_status st = STINT_OK;
+    tell_residuals(s, f);
     for (int64_t i = 0; i < s->list.count && st == STINT_OK; i++)
         if (!(i < s->weights && s->frozen[i]) &&
-            !(residuals_taken &&
-              strcmp(s->list.rows[i].name, STI_TENSOR_RESIDUALS) == 0))
+            !sti_saver_is_exchanged(&s->list.rows[i]))
             st = sti_tensor_list_read(&s->list, i, f);
     if (st == STINT_OK)
-        st = sti_saver_checkpoint_sha256(s, residuals_taken ? f : NULL,
-                                         sti_meta_find_in_file, f, sha);
+        st = sti_saver_checkpoint_sha256(s, f, sti_meta_find_in_file, f, sha);
     if (st != STINT_OK)
         return st;
     if (!want || strcmp(want, sha) != 0)
@@ -221,7 +214,7 @@ static stint_status check_residuals(const sti_saver *s, const sti_tensor_file *f
     if (!sti_tensor_file_find(f, STI_TENSOR_OLD_RESIDUALS) &&
         (!row || (row->rank == 1 && row->type == STI_TENSOR_F32 &&
                   (!s->engine->exchange ||
-                   sti_exchange_can_adopt(s->engine->exchange, row->dim[0])))))
+                   sti_exchange_can_load(s->engine->exchange, row->dim[0])))))
         return STINT_OK;
     return sti_fail(
         STINT_E_USAGE,
@@ -363,10 +356,13 @@ static stint_status try_file(sti_saver *s, const char *path, sti_position *posit
         }
         st = read_tensors(s, f);
     }
-    sti_tensor_file_close(f);
+    *usable = st == STINT_OK;
+    if (*usable && s->engine->exchange)
+        s->resumed = f;
+    else
+        sti_tensor_file_close(f);
     if (st == STINT_E_MEMORY || st == STINT_E_BUDGET)
         return st;
-    *usable = st == STINT_OK;
     if (!*usable)
         sti_log(STINT_LOG_WARNING, "%s; taking an older checkpoint",
                 stint_last_error());

@@ -1,4 +1,4 @@
-#include "train/exchange.h"
+#include "train/exchange_priv.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -12,29 +12,12 @@
 #include "net/rate_probe.h"
 #include "train/train_section.h"
 
-enum { TAG_STATE = 0x2100 };
-
 /* A probe's seconds; the part of the backward pass that a sum is to fit in. */
 #define PROBE_S 0.1
 #define HIDDEN  0.9
 
 /* For lists of a network's layers. */
 #define LAYERS_BYTES ((size_t)1 << 20)
-
-struct sti_exchange {
-    sti_exchange_desc desc;
-    sti_comm *comm;
-    sti_compressed_allreduce *allreduce;
-    sti_arena *arena;
-    sti_compressed_layer *layer; /* [layers], in the arena */
-    int layers;
-    int64_t total, state_count;
-    float *state;     /* residuals [ranks, total], bits [layers]; rank 0 */
-    int *bits;        /* [layers] */
-    char probed[256]; /* how the link was measured, or "" */
-    char news[1024];  /* of the last choice */
-    bool has_news;
-};
 
 sti_exchange_desc sti_exchange_of_recipe(const stint_recipe *recipe)
 {
@@ -54,6 +37,7 @@ sti_exchange_desc sti_exchange_of_recipe(const stint_recipe *recipe)
                       .group = (int)net->group,
                       .feedback = net->feedback && owes,
                       .keep = net->keep,
+                      .room_bits = chosen ? 8 : 0,
                       .seed = (uint64_t)sti_train_section_of(recipe)->seed},
         .choose_every = chosen ? net->every : 0,
         .probe = net->link && strcmp(net->link, "auto") == 0,
@@ -66,22 +50,48 @@ sti_exchange_desc sti_exchange_of_recipe(const stint_recipe *recipe)
     return d;
 }
 
-/* Twice the vector for messages, its size again for feedback, on rank 0 its size for
- * each rank's in a checkpoint, lists of the largest, and tables. */
-size_t sti_exchange_bytes(const sti_exchange_desc *d, int rank, int ranks,
-                          size_t block_bytes)
+/* A layer of the network, if the output is one: dims, or 0 of what must not lose. */
+static bool is_layer(const sti_network *net, const sti_output *output, int64_t *count,
+                     int *dims)
 {
-    const size_t feedback =
-        d->allreduce.feedback ? 1 + (rank == 0 ? (size_t)ranks : 0) : 0;
+    const bool gradient = output->kind == STI_OUTPUT_GRADIENT;
+    *count = stint_shape_count(&sti_graph_value(net->graph, output->value)->shape);
+    *dims = gradient ? sti_graph_value(net->graph, output->target)->shape.rank : 0;
+    return output->kind != STI_OUTPUT_FETCH;
+}
+
+static sti_compressed_extent extent_of(const sti_exchange_desc *d,
+                                       const sti_network *net)
+{
+    sti_compressed_extent x = {0};
+    for (int32_t i = 0; i < sti_graph_output_count(net->graph); i++) {
+        int64_t count;
+        int dims;
+        if (is_layer(net, &sti_graph_outputs(net->graph)[i], &count, &dims))
+            sti_compressed_extent_add(&x, &d->allreduce, count, dims);
+    }
+    return x;
+}
+
+/* Messages, the size of the vector for feedback, on rank 0 a piece of a checkpoint,
+ * lists of the largest, and tables. */
+size_t sti_exchange_bytes(const sti_exchange_desc *d, int rank, int ranks,
+                          const sti_network *network)
+{
+    if (!d->lossy)
+        return 0;
+    const size_t block_bytes = network->plan->region_bytes[STI_REGION_RESULT];
+    const sti_compressed_extent extent = extent_of(d, network);
+    const size_t feedback = d->allreduce.feedback;
+    const size_t piece = feedback && rank == 0 ? STI_EXCHANGE_PIECE * sizeof(float) : 0;
     const size_t lists = d->allreduce.keep < 1
                              ? (size_t)((double)(2 * ranks + 4) * d->allreduce.keep *
                                         (double)block_bytes) +
                                    block_bytes
                              : 0;
-    return d->lossy ? block_bytes * (2 + feedback) + lists + LAYERS_BYTES +
-                          sti_compressed_table_bytes(&d->allreduce, ranks,
-                                                     (int64_t)(block_bytes / 4))
-                    : 0;
+    return sti_compressed_message_bytes(&d->allreduce, ranks, &extent) +
+           block_bytes * feedback + piece + lists + LAYERS_BYTES +
+           sti_compressed_table_bytes(&d->allreduce, ranks, (int64_t)(block_bytes / 4));
 }
 
 /* ---- layers: every result that leaves the graph; gradients may lose ---- */
@@ -105,16 +115,13 @@ stint_status sti_exchange_list_layers(const sti_network *net, sti_arena *arena,
         const sti_output *output = &sti_graph_outputs(net->graph)[i];
         const sti_allocation *allocation = &net->plan->allocation[output->value];
         const bool gradient = output->kind == STI_OUTPUT_GRADIENT;
-        if (output->kind == STI_OUTPUT_FETCH)
-            continue;
         const sti_value_row *row =
             sti_graph_value(net->graph, gradient ? output->target : output->value);
-        const sti_value_row *value = sti_graph_value(net->graph, output->value);
-        layers[count++] = (sti_compressed_layer){
+        sti_compressed_layer layer = {
             .name = row->name ? row->name : "a statistic",
-            .first = (int64_t)(allocation->offset / sizeof(float)),
-            .count = stint_shape_count(&value->shape),
-            .dims = gradient ? row->shape.rank : 0};
+            .first = (int64_t)(allocation->offset / sizeof(float))};
+        if (is_layer(net, output, &layer.count, &layer.dims))
+            layers[count++] = layer;
     }
     qsort(layers, (size_t)count, sizeof *layers, by_place);
     *layers_out = layers;
@@ -146,20 +153,18 @@ void sti_exchange_check_hosts(const sti_exchange_desc *desc, const sti_comm *com
 static stint_status place(sti_exchange *e, const sti_network *network)
 {
     sti_comm *comm = e->comm;
-    const bool keeps = sti_comm_rank(comm) == 0; /* what a checkpoint holds */
+    const bool writes = sti_comm_rank(comm) == 0 && e->desc.allreduce.feedback;
     e->arena = sti_arena_create("net.layers");
     stint_status st = e->arena ? STINT_OK : STINT_E_MEMORY;
     e->total = (int64_t)(network->plan->region_bytes[STI_REGION_RESULT] / 4);
     if (st == STINT_OK)
         st = sti_exchange_list_layers(network, e->arena, &e->layer, &e->layers);
     if (st == STINT_OK) {
-        e->state_count =
-            (e->desc.allreduce.feedback ? sti_comm_size(comm) * e->total : 0) +
-            e->layers;
         e->bits = sti_alloc_array(e->layers, sizeof *e->bits, "net.exchange");
-        if (keeps)
-            e->state = sti_alloc_array(e->state_count, sizeof(float), "net.exchange");
-        if (!e->bits || (keeps && !e->state))
+        if (writes)
+            e->piece =
+                sti_alloc_array(STI_EXCHANGE_PIECE, sizeof *e->piece, "net.exchange");
+        if (!e->bits || (writes && !e->piece))
             st = STINT_E_MEMORY;
     }
     st = sti_comm_agree(comm, st);
@@ -173,11 +178,11 @@ static void unplace(sti_exchange *e)
 {
     sti_compressed_allreduce_destroy(e->allreduce);
     sti_arena_destroy(e->arena);
-    sti_free(e->state);
+    sti_free(e->piece);
     sti_free(e->bits);
     e->allreduce = NULL;
     e->arena = NULL;
-    e->state = NULL;
+    e->piece = NULL;
     e->bits = NULL;
 }
 
@@ -446,96 +451,4 @@ stint_status sti_exchange_run(sti_exchange *e, const sti_team *team,
     return st == STINT_OK ? sti_compressed_allreduce_run(e->allreduce, team, watermark,
                                                          step + 1, block)
                           : st;
-}
-
-/* ---- checkpoints ---- */
-
-float *sti_exchange_state(sti_exchange *e, int64_t *count_out)
-{
-    *count_out = e->state_count;
-    return e->state;
-}
-
-stint_status sti_exchange_save(sti_exchange *e)
-{
-    const float *residual = sti_compressed_residual(e->allreduce);
-    float *bits = e->state ? e->state + e->state_count - e->layers : NULL;
-    for (int l = 0; bits && l < e->layers; l++)
-        bits[l] = (float)sti_compressed_bits(e->allreduce, l);
-    sti_comm_set_context(e->comm, "the residuals of a checkpoint", 0);
-    return residual
-               ? sti_comm_gather(e->comm, 0, residual, (size_t)e->total * 4, e->state)
-               : STINT_OK;
-}
-
-void sti_exchange_save_alone(sti_exchange *e)
-{
-    float *bits = e->state + e->state_count - e->layers;
-    memset(e->state, 0, (size_t)(e->state_count - e->layers) * sizeof *e->state);
-    for (int l = 0; l < e->layers; l++)
-        bits[l] = (float)sti_compressed_bits(e->allreduce, l);
-}
-
-bool sti_exchange_can_adopt(const sti_exchange *e, int64_t count)
-{
-    const int64_t owed = count - e->layers;
-    return count == 0 || (owed >= 0 && owed % e->total == 0);
-}
-
-stint_status sti_exchange_adopt(sti_exchange *e, int64_t count,
-                                sti_exchange_read_fn *read, void *user)
-{
-    const int ranks = sti_comm_size(e->comm);
-    const int64_t owed = count - e->layers, from = owed / e->total;
-    float *sum = e->state,
-          *next = e->state + e->total; /* there are two ranks or more */
-    memset(e->state, 0, (size_t)e->state_count * sizeof *e->state);
-    if (count == 0)
-        return STINT_OK;
-    stint_status st =
-        read(user, owed, e->layers, e->state + e->state_count - e->layers);
-    if (!e->desc.allreduce.feedback)
-        return st;
-    for (int64_t r = 0; r < from && st == STINT_OK; r++) {
-        st = read(user, r * e->total, e->total, next);
-        for (int64_t i = 0; i < e->total && st == STINT_OK; i++)
-            sum[i] += next[i];
-    }
-    for (int64_t i = 0; i < e->total; i++)
-        sum[i] /= (float)ranks;
-    for (int r = 1; r < ranks; r++)
-        memcpy(e->state + r * e->total, sum, (size_t)e->total * sizeof *sum);
-    return st;
-}
-
-static stint_status spread_residuals(sti_exchange *e)
-{
-    float *mine = sti_compressed_residual(e->allreduce);
-    const size_t bytes = (size_t)e->total * 4;
-    sti_comm_request request = {0};
-    stint_status st = STINT_OK;
-    if (!mine)
-        return STINT_OK;
-    if (!e->state) {
-        sti_comm_receive(e->comm, 0, TAG_STATE, mine, bytes, &request);
-        return sti_comm_wait_all(e->comm, &request, 1);
-    }
-    memcpy(mine, e->state, bytes);
-    for (int r = 1; r < sti_comm_size(e->comm) && st == STINT_OK; r++) {
-        sti_comm_send(e->comm, r, TAG_STATE, e->state + r * e->total, bytes, &request);
-        st = sti_comm_wait_all(e->comm, &request, 1);
-    }
-    return st;
-}
-
-stint_status sti_exchange_load(sti_exchange *e)
-{
-    const float *bits = e->state ? e->state + e->state_count - e->layers : NULL;
-    for (int l = 0; bits && l < e->layers; l++)
-        e->bits[l] = (int)bits[l];
-    stint_status st =
-        sti_comm_broadcast(e->comm, 0, e->bits, (size_t)e->layers * sizeof *e->bits);
-    if (st == STINT_OK && e->layers > 0 && e->bits[0] != 0) /* else a new run */
-        st = sti_compressed_set_bits(e->allreduce, e->bits);
-    return st == STINT_OK ? spread_residuals(e) : st;
 }

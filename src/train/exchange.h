@@ -11,6 +11,7 @@
 #ifndef STI_TRAIN_EXCHANGE_H
 #define STI_TRAIN_EXCHANGE_H
 
+#include "base/file.h"
 #include "base/recipe.h"
 #include "model/network.h"
 #include "net/compressed_allreduce.h"
@@ -37,9 +38,9 @@ stint_status sti_exchange_list_layers(const sti_network *network, sti_arena *are
 
 typedef struct sti_exchange sti_exchange;
 
-/* Bytes that a rank will allocate, at most, for a RESULT block of so many. */
+/* Bytes that a rank will allocate, at most, for the results of a planned network. */
 size_t sti_exchange_bytes(const sti_exchange_desc *desc, int rank, int ranks,
-                          size_t block_bytes);
+                          const sti_network *network);
 
 /* Warns where the recipe's net.group takes ranks of several hosts for neighbours. */
 void sti_exchange_check_hosts(const sti_exchange_desc *desc, const sti_comm *comm);
@@ -70,23 +71,38 @@ bool sti_exchange_measures(const sti_exchange *exchange);
  */
 const char *sti_exchange_news(sti_exchange *exchange);
 
-/* What a checkpoint holds: rank 0's copy of the residuals of all ranks and the bits of
- * the layers. Save fills it, load spreads it; both are collective. */
-float *sti_exchange_state(sti_exchange *exchange, int64_t *count_out);
-stint_status sti_exchange_save(sti_exchange *exchange);
-stint_status sti_exchange_load(sti_exchange *exchange);
-/* In the place of save when the others cannot be asked any more: the bits, and nothing
- * owed, which is lost with them. */
-void sti_exchange_save_alone(sti_exchange *exchange);
+/* ---- exchange_state.c: what a checkpoint holds ----
+ *
+ * A state: the residuals of all ranks [ranks, total], where they are fed back, then the
+ * bits of the layers [layers], all as float32. No rank ever holds it: its pieces pass
+ * rank 0 while the file is written or read. */
+int64_t sti_exchange_state_count(const sti_exchange *exchange); /* floats */
 
-/* Floats first .. first + count of a state. */
+/* Rank 0 saves: a state goes into a hash, then out. The other ranks follow meanwhile.
+ * If they cannot be asked any more when it goes into the hash, it has the bits, and
+ * nothing owed, which is lost with them. After any failure but that of the communicator
+ * the others still wait: sti_comm_give_up. */
+typedef stint_status sti_exchange_write_fn(void *user, const void *bytes,
+                                           size_t n_bytes);
+stint_status sti_exchange_add_sha256(sti_exchange *exchange, sti_sha256 *sha);
+stint_status sti_exchange_write(sti_exchange *exchange, sti_exchange_write_fn *write,
+                                void *user);
+stint_status sti_exchange_follow_save(sti_exchange *exchange);
+
+/* A state of a file; floats first .. first + count of it. */
 typedef stint_status sti_exchange_read_fn(void *user, int64_t first, int64_t count,
                                           float *out);
-/* On rank 0, in the place of reading a state of as many floats as this one: one of
- * another number of ranks, whose residuals are shared out evenly. count 0: there is
- * none, and nothing is owed. */
-bool sti_exchange_can_adopt(const sti_exchange *exchange, int64_t count);
-stint_status sti_exchange_adopt(sti_exchange *exchange, int64_t count,
-                                sti_exchange_read_fn *read, void *user);
+typedef struct sti_exchange_source {
+    int64_t count; /* floats; 0: there is none, and nothing is owed */
+    sti_exchange_read_fn *read;
+    void *user;
+} sti_exchange_source;
+
+/* May so many floats be one of these layers, by however many ranks? */
+bool sti_exchange_can_load(const sti_exchange *exchange, int64_t count);
+/* Collective; source: of rank 0, elsewhere not looked at. Residuals of another number
+ * of ranks are shared out evenly. */
+stint_status sti_exchange_load(sti_exchange *exchange,
+                               const sti_exchange_source *source);
 
 #endif

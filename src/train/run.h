@@ -117,9 +117,6 @@ stint_status sti_run_compare_data(sti_run *run, const char *data, int64_t steps)
 stint_status sti_run_share_start(sti_run *run);
 /* Position, parameters and states as rank 0 has them. */
 stint_status sti_run_share_weights(sti_run *run);
-/* Before a checkpoint: what a compressed sum owes, of all ranks that are still there.
- */
-stint_status sti_run_gather_exchange(sti_run *run);
 /* What any rank was asked for: a checkpoint, to stop. */
 stint_status sti_run_share_requests(sti_run *run, bool *save_out,
                                     stint_status *stop_out);

@@ -333,23 +333,15 @@ stint_status sti_run_share_start(sti_run *run)
     stint_status st = sti_comm_broadcast(run->comm, 0, &run->norm, sizeof run->norm);
     if (st == STINT_OK)
         st = share_blocks(run);
-    return st == STINT_OK && run->engine->exchange
-               ? sti_exchange_load(run->engine->exchange)
-               : st;
+    if (st == STINT_OK && run->engine->exchange) {
+        const sti_exchange_source source = sti_saver_exchange_source(run->saver);
+        st = sti_exchange_load(run->engine->exchange, &source);
+    }
+    sti_saver_close_resumed(run->saver);
+    return st;
 }
 
 /* ---- between steps ---- */
-
-/* After a failure of the communicator rank 0 saves alone. */
-stint_status sti_run_gather_exchange(sti_run *run)
-{
-    if (!run->engine->exchange)
-        return STINT_OK;
-    if (sti_comm_failure(run->comm, NULL, 0, NULL) == STINT_OK)
-        return sti_exchange_save(run->engine->exchange);
-    sti_exchange_save_alone(run->engine->exchange);
-    return STINT_OK;
-}
 
 stint_status sti_run_share_requests(sti_run *run, bool *save_out,
                                     stint_status *stop_out)

@@ -48,7 +48,7 @@ void sti_step_engine_measure(const sti_step_engine_desc *desc,
         sizes->net =
             desc->net.lossy
                 ? sti_exchange_bytes(&desc->net, sti_comm_rank(desc->comm),
-                                     sti_comm_size(desc->comm), sizes->results)
+                                     sti_comm_size(desc->comm), desc->train)
                 : sti_tree_sum_bytes(desc->comm, desc->shards,
                                      (int64_t)(sizes->results / sizeof(float)));
     if (sizes->net > 0 && desc->net.overlap)

@@ -326,9 +326,9 @@ static stint_status log_step(sti_run *run)
 
 static stint_status save(sti_run *run)
 {
-    stint_status st = sti_run_gather_exchange(run);
-    if (st != STINT_OK || !sti_run_is_first(run))
-        return st;
+    sti_exchange *exchange = run->engine->exchange;
+    if (!sti_run_is_first(run))
+        return exchange ? sti_exchange_follow_save(exchange) : STINT_OK;
     return sti_saver_write_checkpoint(run->saver, &run->position, run->checkpoints,
                                       sti_run_section_of(run->recipe)->keep);
 }

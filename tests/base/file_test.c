@@ -343,6 +343,37 @@ static void test_sha256(void **state)
     }
 }
 
+/* From one process to the next, before and after every byte of blocks. */
+static void test_sha256_goes_on_elsewhere(void **state)
+{
+    (void)state;
+    char a[1000];
+    uint8_t passed[STI_SHA256_STATE_BYTES];
+    char straight[65], hex[65];
+    for (size_t i = 0; i < sizeof a; i++)
+        a[i] = (char)(i * i);
+    for (size_t cut = 0; cut <= 200; cut++) {
+        sti_sha256 first, other, whole;
+        sti_sha256_init(&whole);
+        sti_sha256_add(&whole, a, sizeof a);
+        sti_sha256_hex(&whole, straight);
+        sti_sha256_init(&first);
+        sti_sha256_add(&first, a, cut);
+        sti_sha256_get(&first, passed);
+        memset(&other, 0x5a, sizeof other);
+        sti_sha256_set(&other, passed);
+        sti_sha256_add(&other, a + cut, sizeof a - cut);
+        sti_sha256_hex(&other, hex);
+        assert_string_equal(hex, straight);
+    }
+    memset(passed, 0xff, sizeof passed); /* of no process that is sound */
+    sti_sha256 hostile;
+    sti_sha256_set(&hostile, passed);
+    sti_sha256_add(&hostile, a, sizeof a);
+    sti_sha256_hex(&hostile, hex);
+    assert_string_not_equal(hex, straight);
+}
+
 static void test_crc32c(void **state)
 {
     (void)state;
@@ -375,6 +406,7 @@ int main(void)
         cmocka_unit_test(test_folders),
         cmocka_unit_test(test_paths),
         cmocka_unit_test(test_sha256),
+        cmocka_unit_test(test_sha256_goes_on_elsewhere),
         cmocka_unit_test(test_crc32c),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);

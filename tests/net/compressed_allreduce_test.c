@@ -443,7 +443,17 @@ static void take_memory(world_rank *me)
     sti_compressed_allreduce_destroy(s);
 }
 
-/* Tables, which many parts and ranks make larger than the vector, are planned. */
+static size_t message_bytes(const sti_compressed_allreduce_desc *d, int ranks)
+{
+    sti_compressed_extent extent = {0};
+    for (int l = 0; l < LAYERS; l++)
+        sti_compressed_extent_add(&extent, d, layers[l].count, layers[l].dims);
+    assert_int_equal(extent.raw, 2000 + 1023 + 1);
+    return sti_compressed_message_bytes(d, ranks, &extent);
+}
+
+/* Messages, and tables, which many parts and ranks make larger than the vector, are
+ * planned. */
 static void planned_bytes(void **state)
 {
     (void)state;
@@ -455,10 +465,67 @@ static void planned_bytes(void **state)
             j.desc.fusion = n <= 8 ? 0 : 512;
             world_run_local(world, n, take_memory, &j);
             const size_t tables = sti_compressed_table_bytes(&j.desc, n, TOTAL);
-            const size_t planned = (size_t)n * (2 * 4 * TOTAL + tables + LAYERS * 128);
+            const size_t planned =
+                (size_t)n * (message_bytes(&j.desc, n) + tables + LAYERS * 128);
             assert_true(taken_bytes <= planned);
             assert_true(n <= 8 || planned < 3 * taken_bytes);
         }
+}
+
+/* Where messages have less room than their bits take, parts wait for each other, and
+ * nothing else changes: bits go up to float32 on the way. */
+static void parts_take_turns(void **state)
+{
+    (void)state;
+    static const int sizes[] = {2, 3, 5, 8};
+    for (int scheme = 0; scheme < STI_SCHEMES; scheme++)
+        for (int k = 0; k < 12; k++) {
+            const int n = scheme == STI_SCHEME_TWO_LEVEL ? 4 : sizes[k % 4];
+            job j = {.desc = plain(k < 4 ? 1 : 2, (sti_scheme)scheme),
+                     .steps = 3,
+                     .later = 2,
+                     .later_bits = k < 8 ? STI_COMPRESSED_RAW : 8,
+                     .restless = k % 2 == 0,
+                     .slow = k % 3 == 0};
+            j.desc.group = 2;
+            j.desc.feedback = true;
+            j.desc.fusion = 700;
+            j.desc.keep = k == 7 ? 0.01 : 1;
+            const size_t less = message_bytes(&j.desc, n);
+            run(&j, n);
+            float *by_turns = j.result;
+            j.result = NULL;
+            j.desc.room_bits = STI_COMPRESSED_RAW;
+            const size_t all = message_bytes(&j.desc, n);
+            assert_true(scheme == STI_SCHEME_TWO_LEVEL || k == 7 ? less == all
+                                                                 : less < all * 2 / 3);
+            run(&j, n);
+            assert_memory_equal(by_turns, j.result, (size_t)n * TOTAL * sizeof(float));
+            free(by_turns);
+            free(j.result);
+        }
+}
+
+/* Likewise over sockets, where what nobody has room for yet must wait. */
+static void parts_take_turns_over_sockets(void **state)
+{
+    (void)state;
+    for (int scheme = 0; scheme < STI_SCHEME_TWO_LEVEL; scheme++) {
+        world_rank world[WORLD_MAX];
+        job j = {.desc = plain(1, (sti_scheme)scheme),
+                 .steps = 3,
+                 .later = 2,
+                 .later_bits = STI_COMPRESSED_RAW,
+                 .restless = true};
+        j.desc.fusion = 300;
+        run(&j, 4);
+        float *threads = j.result;
+        j.result = malloc(4 * TOTAL * sizeof *j.result);
+        world_run_tcp(world, 4, run_job, &j);
+        assert_memory_equal(threads, j.result, 4 * TOTAL * sizeof *threads);
+        free(threads);
+        free(j.result);
+    }
 }
 
 /* The same over sockets: the same bits. */
@@ -494,6 +561,8 @@ int main(void)
         cmocka_unit_test(bits_of_layers),
         cmocka_unit_test(quiet_steps),
         cmocka_unit_test(planned_bytes),
+        cmocka_unit_test(parts_take_turns),
+        cmocka_unit_test(parts_take_turns_over_sockets),
         cmocka_unit_test(over_sockets),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
