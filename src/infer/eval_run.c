@@ -14,9 +14,10 @@
 #include "infer/recall.h"
 #include "model/field_terms.h"
 
-#define BATCH_DEFAULT  128
-#define TOKENS_DEFAULT 4096 /* of text */
-#define POINTS_DEFAULT 4096 /* of a field */
+/* Of a lane, so that losses are summed alike for any number of threads. */
+#define BATCH_DEFAULT  32
+#define TOKENS_DEFAULT 1024 /* of text */
+#define POINTS_DEFAULT 1024 /* of a field */
 
 typedef struct eval_run {
     stint_model_file *model;
@@ -184,15 +185,18 @@ static stint_status open_data(eval_run *run, const stint_data_desc *desc, bool t
     return tells && !strangers ? sti_data_tell_absent(run->data) : STINT_OK;
 }
 
-/* Samples of one lane's batch: it is cut among as many lanes as there are threads. */
+/* Samples of one lane's batch: there are as many lanes as threads, and a batch that was
+ * asked for is cut among them. */
 static int64_t images_of(const eval_run *run, int threads, int64_t batch)
 {
     const int64_t context = run->model->network.context;
-    if (batch <= 0 && run->field)
-        batch = POINTS_DEFAULT;
-    if (batch <= 0)
-        batch = context ? (TOKENS_DEFAULT + context - 1) / context : BATCH_DEFAULT;
-    const int64_t images = (batch + threads - 1) / threads;
+    int64_t images = BATCH_DEFAULT;
+    if (batch > 0)
+        images = (batch + threads - 1) / threads;
+    else if (run->field)
+        images = POINTS_DEFAULT;
+    else if (context > 0)
+        images = (TOKENS_DEFAULT + context - 1) / context;
     return images < run->count ? images : run->count;
 }
 

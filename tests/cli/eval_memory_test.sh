@@ -75,6 +75,16 @@ for model in images text compact.safetensors; do
     says err ", budget $least.0 MiB"
 done
 
+# ---- any number of threads
+run 0 eval images --data data -j 1 --json -q
+cp out one.json
+run 0 eval images --data data -j 3 --json -q
+cp out three.json
+python3 -c '
+import json
+one, three = (json.load(open(n)) for n in ("one.json", "three.json"))
+assert one["loss"] == three["loss"] and one["accuracy"] == three["accuracy"]' || fail "-j changes the loss"
+
 # ---- what is not planned for
 run 8 eval images --data data --samples 2 --memory 900M
 says err "several networks"
