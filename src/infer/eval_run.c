@@ -14,7 +14,7 @@
 #include "infer/recall.h"
 #include "model/field_terms.h"
 
-/* Of a lane, so that losses are summed alike for any number of threads. */
+/* A batch of one lane: losses are summed alike for any number of threads. */
 #define BATCH_DEFAULT  32
 #define TOKENS_DEFAULT 1024 /* of text */
 #define POINTS_DEFAULT 1024 /* of a field */
