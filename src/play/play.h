@@ -62,8 +62,9 @@ double sti_play_lag(const sti_play *play);
 
 stint_status sti_best_begin(sti_play *play); /* after the session's first weights */
 void sti_best_fini(sti_play *play);
-/* After an update: are there weights to keep, no worse than those before? */
-bool sti_best_look(sti_play *play);
+/* After an update, and once more at the end: are there weights to keep, no worse than
+ * those before? */
+bool sti_best_look(sti_play *play, bool at_end);
 /* The chosen weights into the session, at the end of a run. */
 void sti_best_take(sti_play *play);
 

@@ -2,9 +2,10 @@
  *
  * Weights are put aside, and judged by the mean return of STI_RETURNS_MOST episodes
  * that ended since, after as many as there are environments: those had begun before,
- * under other weights. Then the weights of that time are put aside, and so on. Policies
- * change while an episode lasts, so this judges a stretch of training by its beginning;
- * one within which the policy collapsed has a low mean and is not taken. */
+ * under other weights. Then the weights of that time are put aside, and so on; at the
+ * end of the run those put aside last are judged without that wait. Policies change
+ * while an episode lasts, so this judges a stretch of training by its beginning; one
+ * within which the policy collapsed has a low mean and is not taken. */
 #include <string.h>
 
 #include "base/memory.h"
@@ -39,11 +40,11 @@ void sti_best_fini(sti_play *p)
     sti_free(p->best.chosen);
 }
 
-bool sti_best_look(sti_play *p)
+bool sti_best_look(sti_play *p, bool at_end)
 {
     sti_play_best *b = &p->best;
     const int64_t since = p->rollout.counts.episodes - b->place.begun_episodes;
-    if (!b->candidate || since < p->env.envs + STI_RETURNS_MOST)
+    if (!b->candidate || since < STI_RETURNS_MOST + (at_end ? 0 : p->env.envs))
         return false;
     const double mean = sti_rollout_returns(&p->rollout).mean;
     const bool better = b->place.update < 0 || mean >= b->place.mean;

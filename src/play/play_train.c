@@ -182,7 +182,7 @@ static stint_status after_update(training *t)
     const sti_run_values *run = sti_run_section_of(t->play.recipe);
     const int64_t update = t->play.updates;
     stint_status st = STINT_OK;
-    if (sti_best_look(&t->play) && t->first)
+    if (sti_best_look(&t->play, false) && t->first)
         STI_TRY(sti_play_log_best(&t->log, &t->play));
     if (t->first && is_due(run->log_every, update)) {
         STI_TRY(sti_play_log_update(
@@ -273,6 +273,8 @@ static stint_status finish(training *t, stint_status st, stint_play_result *resu
         ended = sti_stop_asked();
     if (st == STINT_OK)
         st = save(t);
+    if (st == STINT_OK && sti_best_look(&t->play, true) && t->first)
+        st = sti_play_log_best(&t->log, &t->play);
     if (st == STINT_OK) {
         sti_best_take(&t->play);
         fill_result(t, result);

@@ -344,6 +344,38 @@ static void the_best_weights_are_kept(void **state)
     stint_recipe_destroy(recipe);
 }
 
+/* Judged by 100 episodes, after as many as there are environments but for the end; a
+ * lower mean is not taken, an equal one is. */
+static void weights_are_judged_by_later_episodes(void **state)
+{
+    (void)state;
+    stint_recipe *recipe = chain_recipe("none");
+    sti_play p;
+    set(recipe, "agent.keep", "best");
+    assert_int_equal(sti_play_open(recipe, NULL, false, &p), STINT_OK);
+    sti_rollout_counts *counts = &p.rollout.counts;
+    const struct {
+        int64_t episodes;
+        double mean;
+        bool at_end, better;
+        int64_t update;
+    } looks[] = {{99, 5, true, false, -1}, {115, 5, false, false, -1},
+                 {116, 5, false, true, 0}, {232, 4, false, false, 0},
+                 {331, 9, true, false, 0}, {347, 9, false, false, 0},
+                 {348, 5, false, true, 4}, {447, 6, true, false, 4},
+                 {448, 6, true, true, 7}};
+    for (size_t i = 0; i < sizeof looks / sizeof looks[0]; i++) {
+        p.updates = (int64_t)i + 1;
+        counts->episodes = looks[i].episodes;
+        for (int k = 0; k < STI_RETURNS_MOST; k++)
+            counts->recent[k] = looks[i].mean;
+        assert_int_equal(sti_best_look(&p, looks[i].at_end), looks[i].better);
+        assert_int_equal(p.best.place.update, looks[i].update);
+    }
+    sti_play_close(&p);
+    stint_recipe_destroy(recipe);
+}
+
 /* What auto finds is written down, and is what a run with these numbers has. */
 static void auto_finds_numbers_and_keeps_them(void **state)
 {
@@ -470,6 +502,7 @@ int main(void)
         cmocka_unit_test(bits_do_not_depend_on_how),
         cmocka_unit_test(a_run_goes_on_where_it_was),
         cmocka_unit_test(the_best_weights_are_kept),
+        cmocka_unit_test(weights_are_judged_by_later_episodes),
         cmocka_unit_test(auto_finds_numbers_and_keeps_them),
         cmocka_unit_test(an_agent_is_judged),
         cmocka_unit_test(rally_is_played_from_ram),
