@@ -74,8 +74,8 @@ PY
 run 0 train a.ini --set train.start=c.safetensors --out s -q
 run 0 train a.ini --set loss.reference=c.safetensors --set loss.pairing=1 --out t -q
 
-# Ctrl-C is told.
-timeout --preserve-status -s INT 4 "$STINT" bench latency r --rounds 10000 --batch 8000 \
+# Ctrl-C is told. (--foreground: else timeout signals twice, and the second ends at once.)
+timeout --foreground --preserve-status -s INT 4 "$STINT" bench latency r --rounds 10000 --batch 8000 \
     >out 2>err </dev/null
 [ $? -eq 130 ] || fail "an interrupted measurement ends otherwise"
 says err "stopped before all rounds"
