@@ -96,9 +96,10 @@ typedef struct stint_eval_result {
  *
  * Images are read as the model's own were: size, channels, classes. For a text model
  * the loss alone, over the last tokens (as many as its training left out), the first
- * ones, or all, by data->split. threads 0, batch 0: choose. progress may be NULL; user
- * is passed through to it. The caller frees the result by
- * stint_eval_fini, which is not needed after an error.
+ * ones, or all, by data->split. threads 0: choose; it changes no bit. batch: samples
+ * that each thread takes at once, 0: choose; losses are summed by batches, so their
+ * last bits are of it. progress may be NULL; user is passed through to it. The caller
+ * frees the result by stint_eval_fini, which is not needed after an error.
  * STINT_E_INPUT: model and data do not match; STINT_E_INTERRUPTED or _TERMINATED after
  * stint_stop(); STINT_E_IO; STINT_E_MEMORY. */
 STINT_API stint_status stint_eval(stint_model_file *model, const stint_data_desc *data,

@@ -61,9 +61,8 @@ static const sti_option eval_rows[] = {
      .offset = offsetof(sti_eval_args, batch),
      .flag = true,
      .unit = "N",
-     .help =
-         "images (or sequences) at a time, cut among the threads, 0: choose; changes "
-         "memory and speed, and the order in which losses are summed"},
+     .help = "images (or sequences) that a thread takes at a time, 0: choose; changes "
+             "memory and speed, and the order in which losses are summed"},
     {.name = "memory",
      .letter = 'm',
      .type = STI_OPTION_BYTES,

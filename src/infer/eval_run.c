@@ -185,14 +185,14 @@ static stint_status open_data(eval_run *run, const stint_data_desc *desc, bool t
     return tells && !strangers ? sti_data_tell_absent(run->data) : STINT_OK;
 }
 
-/* Samples of one lane's batch: there are as many lanes as threads, and a batch that was
- * asked for is cut among them. */
-static int64_t images_of(const eval_run *run, int threads, int64_t batch)
+/* Samples of one lane's batch. Losses are summed by batches, so it is not of threads.
+ */
+static int64_t images_of(const eval_run *run, int64_t batch)
 {
     const int64_t context = run->model->network.context;
     int64_t images = BATCH_DEFAULT;
     if (batch > 0)
-        images = (batch + threads - 1) / threads;
+        images = batch;
     else if (run->field)
         images = POINTS_DEFAULT;
     else if (context > 0)
@@ -218,7 +218,7 @@ static stint_status use_model(eval_run *run, int threads, int64_t images)
 
 static stint_status create_lanes(eval_run *run, int threads, int64_t batch)
 {
-    const int64_t images = images_of(run, threads, batch);
+    const int64_t images = images_of(run, batch);
     stint_status st;
     run->lanes = threads;
     if (run->plans)

@@ -46,11 +46,12 @@ static void free_timed(timed *t)
     }
 }
 
-/* As many rounds as take some tenths of a second, few times of which are unlucky. */
+/* As many rounds as take half a second: what else a machine does comes in bursts of a
+ * tenth of one, and the median then leaves them out. */
 static stint_status measure(timed *t, double *ratio)
 {
-    enum { FIRST = 5, LEAST = 25, MOST = 500 };
-    const double wanted_ms = 150;
+    enum { FIRST = 5, LEAST = 25, MOST = 2000 };
+    const double wanted_ms = 500;
     stint_status st = sti_latency_measure(t->infer, 2, FIRST, t->latency, ratio);
     const double rounds =
         st == STINT_OK ? wanted_ms / (t->latency[BASE].ms + t->latency[CHANGED].ms) : 0;

@@ -76,14 +76,16 @@ for model in images text compact.safetensors; do
 done
 
 # ---- any number of threads
-run 0 eval images --data data -j 1 --json -q
-cp out one.json
-run 0 eval images --data data -j 3 --json -q
-cp out three.json
-python3 -c '
+for batch in 0 7; do
+    run 0 eval images --data data -j 1 --batch $batch --json -q
+    cp out one.json
+    run 0 eval images --data data -j 3 --batch $batch --json -q
+    cp out three.json
+    python3 -c '
 import json
 one, three = (json.load(open(n)) for n in ("one.json", "three.json"))
-assert one["loss"] == three["loss"] and one["accuracy"] == three["accuracy"]' || fail "-j changes the loss"
+assert one["loss"] == three["loss"] and one["accuracy"] == three["accuracy"]' || fail "-j changes the loss of batches of $batch"
+done
 
 # ---- what is not planned for
 run 8 eval images --data data --samples 2 --memory 900M
