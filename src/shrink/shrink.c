@@ -22,23 +22,36 @@
 
 /* ---- the recipe ---- */
 
-/* What only the model's own training had. */
+/* Sections that only the model's own training had, as a whole. */
+static bool is_forgotten(const char *section)
+{
+    static const char *const sections[] = {"shrink", "update", "grow"};
+    for (size_t i = 0; i < sizeof sections / sizeof sections[0]; i++)
+        if (strcmp(section, sections[i]) == 0)
+            return true;
+    return false;
+}
+
 static stint_status forget_training(stint_recipe *recipe)
+/* What only the model's own training had. */
 {
     static const char *const keys[][2] = {
         {"train.select", "last"}, {"train.freeze_norm", "false"},
-        {"train.patience", "0"},  {"loss.reference", ""},
+        {"train.patience", "0"},  {"train.average", "0"},
+        {"train.time", "0s"},     {"loss.reference", ""},
         {"prune.sparsity", "0"},  {"quantise.bits", "0"},
-        {"train.steps", "0"},     {"run.answers", "false"},
-        {"run.tensorboard", ""},  {"noise.ulp", "0"},
-        {"noise.order", "0"}};
+        {"run.answers", "false"}, {"run.tensorboard", ""},
+        {"noise.ulp", "0"},       {"noise.order", "0"}};
     stint_status st = STINT_OK;
     for (size_t i = 0; i < sizeof keys / sizeof keys[0] && st == STINT_OK; i++)
         st = stint_recipe_set(recipe, keys[i][0], keys[i][1]);
     for (int i = 0; i < recipe->set.count && st == STINT_OK; i++)
-        if (strcmp(recipe->set.rows[i].section, "shrink") == 0)
+        if (is_forgotten(recipe->set.rows[i].section))
             st = sti_option_default(&recipe->set, i);
-    return st;
+    /* Batches were all that was asked for, where there were no epochs. */
+    return st == STINT_OK && sti_train_section_of(recipe)->epochs > 0
+               ? stint_recipe_set(recipe, "train.steps", "0")
+               : st;
 }
 
 stint_status stint_shrink_recipe(const char *model_path, stint_recipe **recipe_out)
@@ -70,14 +83,19 @@ out:
 /* ---- the beginning ---- */
 
 static bool has_3x3(const stint_model_file *model)
+/* Has it kernels that the scheme for times takes? It takes none of depthwise ones. */
 {
     const stint_graph *g = model->single.graph;
     int found = 0;
     for (int32_t v = 0; v < sti_graph_value_count(g); v++) {
         const sti_value_row *row = sti_graph_value(g, v);
-        if (row->role == STI_ROLE_PARAM && sti_graph_is_weight(row) &&
-            row->shape.rank == 4 && row->shape.dim[0] == 3 && row->shape.dim[1] == 3)
-            found++;
+        const stint_shape *w = &row->shape; /* [kh, kw, c, co] */
+        if (row->role != STI_ROLE_PARAM || !sti_graph_is_weight(row) || w->rank != 4 ||
+            w->dim[0] != 3 || w->dim[1] != 3)
+            continue;
+        if (w->dim[2] == 1 && found > 0)
+            return false;
+        found++;
     }
     return found > 1; /* (the first convolution is left alone) */
 }

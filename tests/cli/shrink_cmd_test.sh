@@ -206,6 +206,29 @@ for method in fine-tune rewind lc; do
     run 0 train small.ini --start base -o m-$method-r --scheme "prune(0.7)" \
         --set shrink.method=$method --epochs 2 --set shrink.steps=4 --net-root 127.0.0.1:$port \
         --net-ranks 2 --net-rank 0 --json
+# Those of another scheme are none of this search's.
+sed -i 's/^sample .*/sample 0 1 777777 777777/' timed/samples/times.txt
+run 0 shrink base --data g -o timed --latency 100x --scheme "prune(auto)" --method direct \
+    --resume --json
+json 'j["latency_ms"] < 777777'
+
+# What a model was trained by, of which a scheme knows nothing, is not asked of it again.
+run 0 train small.ini -o averaged --epochs 1 --set train.average=0.9 \
+    --set grow.by=schedule -q
+run 0 finetune base --data g --what last --epochs 1 -o tuned -q
+for model in averaged tuned; do
+    run 0 shrink $model --data g -o of-$model --scheme "prune(0.5)" --set shrink.steps=2 --json
+    json 'j["nonzeros"] == j["weights"] // 2'
+done
+# The scheme for a time is one that the network can have.
+mkdir few
+for part in train test; do tar -xf g/$part.tar -C few; done
+rm -r few/*/[A-Z]
+sed 's/name = mlp/name = mobilenetv2/; s/^path.*/&\nsize = 32/; s/^width.*//; s/^depth.*//' small.ini >mobile.ini
+run 0 train mobile.ini -o mobile --data few --epochs 0 --steps 1 -q
+run 0 shrink mobile --data few -o fast --latency 100x --method direct --json
+json 'j["scheme"].startswith("structure(")'
+
     wait $! || fail "$method: rank 1: $(cat rank1)"
     grep -q "$one" out || fail "$method: ranks change the bits"
 done
