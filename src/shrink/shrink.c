@@ -9,7 +9,7 @@
 #include "base/team.h"
 #include "base/units.h"
 #include "shrink/shrinker.h"
-#include "train/job.h"
+#include "train/inputs.h"
 #include "train/recipe_view.h"
 #include "train/shrink_recipe.h"
 
@@ -165,6 +165,30 @@ static stint_status check_network(const sti_shrinker *s)
 }
 
 static stint_status name_files(sti_shrinker *s)
+/* A sample of other classes would get a new classifier, and be another network than the
+ * one it is judged beside. */
+static stint_status check_classes(const sti_shrinker *s)
+{
+    const stint_data_desc desc = sti_recipe_data_desc(s->recipe, STI_PART_TRAIN);
+    stint_data *data = NULL;
+    stint_status st = stint_data_open(&desc, &data);
+    if (st != STINT_OK)
+        return st;
+    const stint_data_info *info = stint_data_describe(data);
+    if (!sti_inputs_same_classes(s->model, info))
+        st = sti_fail(STINT_E_INPUT,
+                      "shrink: the training images at %s are of %d classes, '%s' the "
+                      "first, and the model tells %" PRId64
+                      " apart, '%s' the first; a model that is shrunk keeps its "
+                      "classes: give images of just these, or train it on by stint "
+                      "finetune first",
+                      info->path, (int)info->classes, info->class_names[0],
+                      s->model->network.model.classes,
+                      s->model->class_names ? s->model->class_names[0] : "0");
+    stint_data_close(data);
+    return st;
+}
+
 {
     const char *out = sti_run_section_of(s->recipe)->out;
     const char *network = sti_recipe_network(s->recipe);
@@ -222,6 +246,7 @@ stint_status sti_shrink_open(const stint_recipe *recipe, const stint_shrink_desc
     STI_TRY(check_limits(s));
     STI_TRY(check_network(s));
     STI_TRY(name_files(s));
+    STI_TRY(check_classes(s));
     STI_TRY(sti_guess_create(s->model, s->recipe, s->scheme_text, &s->guess));
 out:
     return st;

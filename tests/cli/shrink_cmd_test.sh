@@ -335,6 +335,12 @@ says err "the least is about"
 [ ! -e slow ] || fail "a latency out of reach was searched for"
 run 3 shrink base --data g -o slow --latency 1ns --scheme "row(0.5)" --method direct
 says err "the nearest is in"
+# With other classes it would be another network.
+run 4 shrink base --data few -o bad --scheme "prune(0.5)" --method direct
+says err "are of 10 classes"
+says err "tells 36 apart"
+run 4 shrink base --data few -o bad --size 6K --plan
+[ ! -e bad ] || fail "a refused search left a folder"
 [ -s slow/model.safetensors ] || fail "the nearest model did not stay"
 # Nothing is no limit.
 for nothing in "--size 0" "--latency 0" "--latency 0x" "--latency 0ms"; do
