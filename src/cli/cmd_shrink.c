@@ -388,12 +388,12 @@ static stint_status shrink_run(sti_cli_call *call)
         st = stint_recipe_set(call->recipe, "shrink.method", args->method);
     if (st != STINT_OK)
         return st;
+    sti_cli_catch_signals();
     if (args->plan)
         return run_plan(call, &desc);
     desc.progress = on_progress;
     desc.sampled = on_sample;
     desc.user = &view;
-    sti_cli_catch_signals();
     st = stint_shrink(call->recipe, &desc, &result);
     if (view.begun)
         sti_progress_clear(&view.bar);

@@ -6,6 +6,7 @@
 
 #include "base/fail.h"
 #include "base/file.h"
+#include "base/stop.h"
 #include "base/team.h"
 #include "base/units.h"
 #include "shrink/shrinker.h"
@@ -32,8 +33,8 @@ static bool is_forgotten(const char *section)
     return false;
 }
 
-static stint_status forget_training(stint_recipe *recipe)
 /* What only the model's own training had. */
+static stint_status forget_training(stint_recipe *recipe)
 {
     static const char *const keys[][2] = {
         {"train.select", "last"}, {"train.freeze_norm", "false"},
@@ -82,8 +83,8 @@ out:
 
 /* ---- the beginning ---- */
 
-static bool has_3x3(const stint_model_file *model)
 /* Has it kernels that the scheme for times takes? It takes none of depthwise ones. */
+static bool has_3x3(const stint_model_file *model)
 {
     const stint_graph *g = model->single.graph;
     int found = 0;
@@ -164,7 +165,6 @@ static stint_status check_network(const sti_shrinker *s)
     return st;
 }
 
-static stint_status name_files(sti_shrinker *s)
 /* A sample of other classes would get a new classifier, and be another network than the
  * one it is judged beside. */
 static stint_status check_classes(const sti_shrinker *s)
@@ -189,6 +189,7 @@ static stint_status check_classes(const sti_shrinker *s)
     return st;
 }
 
+static stint_status name_files(sti_shrinker *s)
 {
     const char *out = sti_run_section_of(s->recipe)->out;
     const char *network = sti_recipe_network(s->recipe);
@@ -245,8 +246,8 @@ stint_status sti_shrink_open(const stint_recipe *recipe, const stint_shrink_desc
     STI_TRY(sti_scheme_parse(s->scheme_text, &s->scheme));
     STI_TRY(check_limits(s));
     STI_TRY(check_network(s));
-    STI_TRY(name_files(s));
     STI_TRY(check_classes(s));
+    STI_TRY(name_files(s));
     STI_TRY(sti_guess_create(s->model, s->recipe, s->scheme_text, &s->guess));
 out:
     return st;
@@ -307,6 +308,15 @@ static stint_status refuse(const sti_shrinker *s, const stint_shrink_result *r)
     return st;
 }
 
+/* A training that was stopped says how it goes on, evaluations and timings do not. */
+static stint_status say_how_on(stint_status st)
+{
+    const bool stopped = st == STINT_E_INTERRUPTED || st == STINT_E_TERMINATED;
+    return stopped && !strstr(stint_last_error(), "--resume")
+               ? sti_fail(st, "%s; --resume goes on", stint_last_error())
+               : st;
+}
+
 stint_status stint_shrink(const stint_recipe *recipe, const stint_shrink_desc *desc,
                           stint_shrink_result *result)
 {
@@ -315,6 +325,7 @@ stint_status stint_shrink(const stint_recipe *recipe, const stint_shrink_desc *d
     if (!s)
         return STINT_E_MEMORY;
     stint_status st;
+    sti_stop_hold();
     STI_TRY(sti_shrink_open(recipe, desc, s));
     STI_TRY(check_folder(s));
     STI_TRY(sti_judge_open(s->model, s->recipe, s->threads, &s->judge));
@@ -326,9 +337,10 @@ stint_status stint_shrink(const stint_recipe *recipe, const stint_shrink_desc *d
     if (!best->facts.met)
         st = refuse(s, result);
 out:
+    sti_stop_let_go();
     sti_shrink_close(s);
     sti_free(s);
-    return st;
+    return say_how_on(st);
 }
 
 void stint_shrink_fini(stint_shrink_result *result)

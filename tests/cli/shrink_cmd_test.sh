@@ -127,6 +127,21 @@ low, high = r["bracket"]
 assert low <= high and r["bytes"] == min(s["bytes"] for s in r["samples"] if s["met"])
 PY
 
+# Ctrl-C holds whenever it comes: here a sample is trained and its report being drawn.
+want=$(sed 's/.*"weights_sha256":"\([0-9a-f]*\)".*/\1/' out)
+"$STINT" shrink base --data g -o cut --accuracy-drop 4 --samples 4 $lc -q >/dev/null 2>err &
+pid=$!
+for i in $(seq 2000); do
+    grep -q '"event":"end"' cut/samples/*/log.jsonl 2>/dev/null && break
+    sleep 0.005
+done
+kill -INT $pid 2>/dev/null
+wait $pid
+[ $? -eq 130 ] || fail "Ctrl-C between two trainings is lost"
+says err "--resume goes on"
+run 0 shrink base --data g -o cut --accuracy-drop 4 --samples 4 $lc --resume --json
+grep -q "$want" out || fail "a search that was stopped goes on to another model"
+
 # Learning and compressing in turn: multipliers, a gap that closes, the best one taken.
 python3 - <<'PY' || fail "the log of lc"
 import glob, json
@@ -191,21 +206,6 @@ assert sys.argv[2] != "true" or a["latency_ms"] == b["latency_ms"]
 PY
 done
 
-# Each method, and ranks that share the shards, end with the bits of one process.
-for method in fine-tune rewind lc; do
-    run 0 train small.ini --start base -o m-$method --scheme "prune(0.7)" \
-        --set shrink.method=$method --epochs 2 --set shrink.steps=4 --json
-    one=$(python3 -c 'import json; print(json.load(open("out"))["weights_sha256"])')
-    run 0 train small.ini --start base -o m-$method-j --scheme "prune(0.7)" \
-        --set shrink.method=$method --epochs 2 --set shrink.steps=4 --json -j 2 --set run.lanes=2
-    grep -q "$one" out || fail "$method: lanes change the bits"
-    port=$((20000 + $$ % 20000))
-    "$STINT" train small.ini --start base -o m-$method-r --scheme "prune(0.7)" \
-        --set shrink.method=$method --epochs 2 --set shrink.steps=4 --net-root 127.0.0.1:$port \
-        --net-ranks 2 --net-rank 1 -q >/dev/null 2>rank1 &
-    run 0 train small.ini --start base -o m-$method-r --scheme "prune(0.7)" \
-        --set shrink.method=$method --epochs 2 --set shrink.steps=4 --net-root 127.0.0.1:$port \
-        --net-ranks 2 --net-rank 0 --json
 # Those of another scheme are none of this search's.
 sed -i 's/^sample .*/sample 0 1 777777 777777/' timed/samples/times.txt
 run 0 shrink base --data g -o timed --latency 100x --scheme "prune(auto)" --method direct \
@@ -229,6 +229,21 @@ run 0 train mobile.ini -o mobile --data few --epochs 0 --steps 1 -q
 run 0 shrink mobile --data few -o fast --latency 100x --method direct --json
 json 'j["scheme"].startswith("structure(")'
 
+# Each method, and ranks that share the shards, end with the bits of one process.
+for method in fine-tune rewind lc; do
+    run 0 train small.ini --start base -o m-$method --scheme "prune(0.7)" \
+        --set shrink.method=$method --epochs 2 --set shrink.steps=4 --json
+    one=$(python3 -c 'import json; print(json.load(open("out"))["weights_sha256"])')
+    run 0 train small.ini --start base -o m-$method-j --scheme "prune(0.7)" \
+        --set shrink.method=$method --epochs 2 --set shrink.steps=4 --json -j 2 --set run.lanes=2
+    grep -q "$one" out || fail "$method: lanes change the bits"
+    port=$((20000 + $$ % 20000))
+    "$STINT" train small.ini --start base -o m-$method-r --scheme "prune(0.7)" \
+        --set shrink.method=$method --epochs 2 --set shrink.steps=4 --net-root 127.0.0.1:$port \
+        --net-ranks 2 --net-rank 1 -q >/dev/null 2>rank1 &
+    run 0 train small.ini --start base -o m-$method-r --scheme "prune(0.7)" \
+        --set shrink.method=$method --epochs 2 --set shrink.steps=4 --net-root 127.0.0.1:$port \
+        --net-ranks 2 --net-rank 0 --json
     wait $! || fail "$method: rank 1: $(cat rank1)"
     grep -q "$one" out || fail "$method: ranks change the bits"
 done
@@ -320,6 +335,12 @@ run 2 shrink base --data g -o bad --latency fast
 says err "neither a time"
 run 3 shrink base --data g -o bad --size 500
 says err "the least is about"
+# With other classes it would be another network.
+run 4 shrink base --data few -o bad --scheme "prune(0.5)" --method direct
+says err "are of 10 classes"
+says err "tells 36 apart"
+run 4 shrink base --data few -o bad --size 6K --plan
+[ ! -e bad ] || fail "a refused search left a folder"
 # The model itself is not replaced by what is made of it.
 run 2 shrink base --data g -o base --scheme "prune(0.5)" --method direct --force
 says err "written over"
@@ -335,12 +356,6 @@ says err "the least is about"
 [ ! -e slow ] || fail "a latency out of reach was searched for"
 run 3 shrink base --data g -o slow --latency 1ns --scheme "row(0.5)" --method direct
 says err "the nearest is in"
-# With other classes it would be another network.
-run 4 shrink base --data few -o bad --scheme "prune(0.5)" --method direct
-says err "are of 10 classes"
-says err "tells 36 apart"
-run 4 shrink base --data few -o bad --size 6K --plan
-[ ! -e bad ] || fail "a refused search left a folder"
 [ -s slow/model.safetensors ] || fail "the nearest model did not stay"
 # Nothing is no limit.
 for nothing in "--size 0" "--latency 0" "--latency 0x" "--latency 0ms"; do
