@@ -397,8 +397,11 @@ static stint_status shrink_run(sti_cli_call *call)
     st = stint_shrink(call->recipe, &desc, &result);
     if (view.begun)
         sti_progress_clear(&view.bar);
-    if (st == STINT_OK)
-        st = answer(call, &result);
+    /* What came nearest to limits that nothing keeps is an answer, too. */
+    if (st == STINT_OK || (st == STINT_E_BUDGET && *result.out)) {
+        const stint_status said = answer(call, &result);
+        st = st == STINT_OK ? said : st;
+    }
     stint_shrink_fini(&result);
     return st;
 }

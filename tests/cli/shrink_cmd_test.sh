@@ -346,8 +346,9 @@ run 2 shrink base --data g -o base --scheme "prune(0.5)" --method direct --force
 says err "written over"
 run 2 shrink base --data g -o bad --accuracy-drop -0.5
 says err "-1 for any"
-run 3 shrink base --data g -o both --size 1500 --accuracy-drop 0 $lc --samples 2
+run 3 shrink base --data g -o both --size 1500 --accuracy-drop 0 $lc --samples 2 --json
 says err "the nearest is in"
+json 'not j["met"] and j["out"].endswith("/both") and len(j["samples"]) == 2'
 [ -s both/model.safetensors ] || fail "the nearest model did not stay"
 # A latency that nothing keeps is known before anything is trained; where the share is
 # given, the sample that is too slow stays.
