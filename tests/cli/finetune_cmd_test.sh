@@ -150,6 +150,25 @@ search_within_budgets() {
 run 0 $tune --step-time 0.5x -o timed --json -q
 json 'j["step_share"] <= 0.5'
 
+# A batch that fills the memory is one number for plan, answer and training.
+auto="finetune base --data three --shards 2 --epochs 2 --what bias --batch auto --memory 60M"
+run 0 $auto -o auto --json -q
+want=$(sha)
+json 'j["batch"] > 0 and j["step_share"] < 1'
+run 0 $auto -o auto --resume --json -q
+[ "$(sha)" = "$want" ] || fail "a batch that was found is another after a resume"
+run 0 train auto/recipe.ini -o auto_again --json -q
+[ "$(sha)" = "$want" ] || fail "the recipe of a batch that was found has other bits"
+run 0 $auto -o none --plan
+run 2 $tune --memory 60M --batch auto -o none
+says err "a search shares out"
+
+# A search that was stopped has nothing to resume, and is begun again.
+run 0 $tune --step-time 0.5x -o timed2 --resume --json -q
+json 'j["step_share"] <= 0.5'
+run 2 $tune --memory 60M --set bayes.samples=2 -o none --plan
+says err "bayes.samples"
+
 # Refused, with nothing written.
 run 0 $tune --what last --plan
 says out "parameters trained, in 2 tensors"
@@ -329,3 +348,17 @@ run 0 finetune hf --data words.txt --set data.tokenizer=byte --what last --steps
 json 'j["trained_parameters"] == 32 and len(j["start_sha256"]) == 64'
 [ -s from_hf/start.safetensors ] || fail "no start.safetensors"
 finish
+# What is refused, or only planned, changes no beginning that lies there, and leaves none.
+cp from_hf/start.safetensors begun
+other="finetune hf_llama --data words.txt --set data.tokenizer=byte --steps 2 --batch 2 --shards 1"
+run 2 $other --what last -o from_hf
+run 0 $other --what last -o from_hf --plan
+run 2 $other --tensors nowhere -o from_hf --force
+cmp -s begun from_hf/start.safetensors || fail "a refused run changed what another began with"
+[ "$(ls from_hf | grep -c start)" = 1 ] || fail "a beginning was left: $(ls from_hf)"
+run 0 $other --what last -o none --plan
+run 2 $other --tensors nowhere -o none
+[ ! -e none ] || fail "a plan or a refused run left a folder"
+run 0 $other --what last -o from_hf --force -q
+! cmp -s begun from_hf/start.safetensors || fail "--force kept the other's beginning"
+run 0 train from_hf/recipe.ini -o from_hf_again -q
