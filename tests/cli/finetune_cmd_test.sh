@@ -220,6 +220,10 @@ run 2 train base.ini -o none --set update.what=bias
 says err "there is no model that the others come from"
 run 2 train base.ini -o none --start base --set update.what=bias --set prune.sparsity=0.5
 
+# A search in bfloat16 has layers to choose from, too.
+run 0 finetune text --data words.txt --step-time 0.8x --set train.precision=bf16 --steps 2 --batch 2 --shards 1 -o text16 --json -q
+json 'j["step_share"] <= 0.8 and any(t["tensor"].startswith("h.0.") and t["tensor"].endswith(".weight") for t in j["scheme"])'
+
 # Shorter windows than the context, which the model keeps.
 run 0 finetune text --data words.txt --window 6 --steps 2 --batch 2 --shards 1 -o short -q
 run 0 info short
@@ -347,7 +351,6 @@ run 0 export hf text --out hf
 run 0 finetune hf --data words.txt --set data.tokenizer=byte --what last --steps 2 --batch 2 --shards 1 -o from_hf --json -q
 json 'j["trained_parameters"] == 32 and len(j["start_sha256"]) == 64'
 [ -s from_hf/start.safetensors ] || fail "no start.safetensors"
-finish
 # What is refused, or only planned, changes no beginning that lies there, and leaves none.
 cp from_hf/start.safetensors begun
 other="finetune hf_llama --data words.txt --set data.tokenizer=byte --steps 2 --batch 2 --shards 1"
@@ -362,3 +365,4 @@ run 2 $other --tensors nowhere -o none
 run 0 $other --what last -o from_hf --force -q
 ! cmp -s begun from_hf/start.safetensors || fail "--force kept the other's beginning"
 run 0 train from_hf/recipe.ini -o from_hf_again -q
+finish
