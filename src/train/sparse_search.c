@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/fail.h"
+#include "base/stop.h"
 #include "base/units.h"
 #include "model/classifier.h"
 #include "op/op.h"
@@ -194,6 +195,8 @@ static stint_status measure(sti_sparse *s, const sti_update_set *set,
 {
     sti_job *job = &s->job;
     stint_status st;
+    if (sti_stop_asked() != STINT_OK) /* (of deep networks there are minutes of it) */
+        return sti_fail(sti_stop_asked(), "stopped while schemes were planned");
     job->inputs.network.update = set;
     STI_TRY(sti_setup_build(&job->setup));
     STI_TRY(sti_step_peak_with(&job->setup, NULL, 0, &facts->peak_bytes));
