@@ -407,9 +407,17 @@ static stint_status shrink_run(sti_cli_call *call)
 }
 
 /* The recipe's other keys are about a training from new weights. */
-static const char *const flags[] = {"data.path", "train.seed",  "shrink.scheme",
-                                    "run.out",   "run.threads", "run.memory",
-                                    NULL};
+static const sti_cli_model_flag flags[] = {
+    {.key = "data.path", .help = "images (folder, tar, IDX, CIFAR)"},
+    {.key = "train.seed"},
+    {.key = "shrink.scheme",
+     .help = "compression of weights, as prune(0.9); default: prune(auto)+quantise"
+             "(int8), or what a latency takes"},
+    {.key = "run.out",
+     .help = "folder for model, samples and page; default: runs/<network>-shrunk"},
+    {.key = "run.threads"},
+    {.key = "run.memory"},
+    {.key = NULL}};
 
 const sti_cli_command sti_cmd_shrink = {
     .name = "shrink",

@@ -150,6 +150,15 @@ search_within_budgets() {
 run 0 $tune --step-time 0.5x -o timed --json -q
 json 'j["step_share"] <= 0.5'
 
+# What the help says is what is done.
+run 0 finetune base --data three --what last -o usual -q
+run 0 finetune -h
+for row in epochs:3 batch:32 lr:0.02; do
+    says out "(default ${row#*:})"
+    grep -q "^${row%:*} = ${row#*:}$" usual/recipe.ini || fail "another default of $row"
+done
+says out "runs/<network>-tuned"
+
 # A batch that fills the memory is one number for plan, answer and training.
 auto="finetune base --data three --shards 2 --epochs 2 --what bias --batch auto --memory 60M"
 run 0 $auto -o auto --json -q
