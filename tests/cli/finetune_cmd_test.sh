@@ -325,6 +325,7 @@ for model in text llama; do
     [ "$(sed 's/.*"loss":\([0-9.]*\).*/\1/' out)" = "$want" ] || fail "$model: eval --adapter is another model"
     ids="--prompt-ids 110,111,32 --tokens 6 --seed 4 --temperature 2 --json -q"
     run 0 run "lora_$model" $ids
+    json 'j["weights_sha256"] is None' # (the file's are not those evaluated)
     want=$(sed 's/.*"ids":\(\[[0-9,]*\]\).*/\1/' out)
     run 0 run "$model" --adapter "lora_$model" $ids
     [ "$(sed 's/.*"ids":\(\[[0-9,]*\]\).*/\1/' out)" = "$want" ] || fail "$model: run --adapter is another model"
