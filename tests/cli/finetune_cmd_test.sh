@@ -192,6 +192,8 @@ says err "the classifier alone"
 run 2 $tune --tensors 'layer3.0.conv2.weight@1/3' -o none
 says err "1/8, 1/4, 1/2 or 1 was wanted"
 run 2 $tune --what some -o none
+run 2 $tune --what bias --rank 4 -o none
+says err "update.what = lora alone"
 run 2 finetune base -o none
 says err "--data"
 run 2 $tune -o base
@@ -323,9 +325,9 @@ for model in text llama; do
     want=$(sed 's/.*"loss":\([0-9.]*\).*/\1/' out)
     run 0 eval "$model" --adapter "lora_$model" --data words.txt --json
     [ "$(sed 's/.*"loss":\([0-9.]*\).*/\1/' out)" = "$want" ] || fail "$model: eval --adapter is another model"
+    json 'j["weights_sha256"] is None' # (the file's are not those evaluated)
     ids="--prompt-ids 110,111,32 --tokens 6 --seed 4 --temperature 2 --json -q"
     run 0 run "lora_$model" $ids
-    json 'j["weights_sha256"] is None' # (the file's are not those evaluated)
     want=$(sed 's/.*"ids":\(\[[0-9,]*\]\).*/\1/' out)
     run 0 run "$model" --adapter "lora_$model" $ids
     [ "$(sed 's/.*"ids":\(\[[0-9,]*\]\).*/\1/' out)" = "$want" ] || fail "$model: run --adapter is another model"
