@@ -121,8 +121,8 @@ STINT_API stint_status stint_finetune(const stint_recipe *recipe,
                                       stint_finetune_result *result_out);
 
 /** What stint_finetune() would train, and in how much; trains nothing, but gains are
- * collected where desc (NULL: all zero) searches. Of a folder in
- * Hugging Face's layout it writes OUT/start.safetensors. The scheme is to be freed by
+ * collected where desc (NULL: all zero) searches. Leaves nothing in the
+ * out folder. The scheme is to be freed by
  * stint_finetune_scheme_fini whatever comes back. Errors as stint_finetune. */
 STINT_API stint_status stint_finetune_plan(const stint_recipe *recipe,
                                            const stint_finetune_desc *desc,

@@ -60,6 +60,12 @@ typedef struct sti_cli_absent {
     const char *sentence; /* follows "WORD: " */
 } sti_cli_absent;
 
+/* A row of the recipe that is a flag of a command which begins with a model. */
+typedef struct sti_cli_model_flag {
+    const char *key;                 /* "section.name"; NULL: the end */
+    const char *default_text, *help; /* where they are others than the recipe's */
+} sti_cli_model_flag;
+
 typedef struct sti_cli_command {
     const char *name;               /* "train", or two words: "data check" */
     const char *summary;            /* one line, for the list of subcommands */
@@ -71,9 +77,9 @@ typedef struct sti_cli_command {
                                        recipe as its first operand; with min_operands 0
                                        a built-in one is chosen where none is given */
     /* That recipe is made from a model by this call (NULL: it is a file), and the first
-     * operand is MODEL; few of its rows are flags then, "section.name", NULL-ended. */
+     * operand is MODEL; few of its rows are flags then. */
     stint_status (*of_model)(const char *path, stint_recipe **recipe_out);
-    const char *const *model_flags;
+    const sti_cli_model_flag *model_flags;
     /* Is the first operand a model that no recipe describes, which the command takes in
      * the place of one? call->recipe is NULL then. NULL: it takes none. */
     bool (*without_recipe)(const char *operand);

@@ -30,16 +30,27 @@ static size_t recipe_bytes(const sti_cli_command *command)
     return command->recipe ? sti_recipe_table_get()->bytes : 0;
 }
 
-/* Does this row of a recipe have a flag in a command that begins with a model? Of the
- * rest --set sets what is wanted. */
-static bool is_flag_of_model(const sti_cli_command *command, const sti_option *row)
+/* The flag that this row of a recipe has in a command that begins with a model; NULL:
+ * none. Of the rest --set sets what is wanted. */
+static const sti_cli_model_flag *flag_of_model(const sti_cli_command *command,
+                                               const sti_option *row)
 {
     const size_t section = strlen(row->section);
-    for (const char *const *f = command->model_flags; *f; f++)
-        if (strncmp(*f, row->section, section) == 0 && (*f)[section] == '.' &&
-            strcmp(*f + section + 1, row->name) == 0)
-            return true;
-    return false;
+    for (const sti_cli_model_flag *f = command->model_flags; f->key; f++)
+        if (strncmp(f->key, row->section, section) == 0 && f->key[section] == '.' &&
+            strcmp(f->key + section + 1, row->name) == 0)
+            return f;
+    return NULL;
+}
+
+static void adapt_to_model(const sti_cli_command *command, sti_option *row)
+{
+    const sti_cli_model_flag *flag = flag_of_model(command, row);
+    row->flag = flag != NULL;
+    if (flag && flag->default_text)
+        row->default_text = flag->default_text;
+    if (flag && flag->help)
+        row->help = flag->help;
 }
 
 const sti_option *sti_cli_rows(const sti_cli_command *command, sti_arena *arena,
@@ -54,7 +65,7 @@ const sti_option *sti_cli_rows(const sti_cli_command *command, sti_arena *arena,
     for (int i = 0; i < recipe_rows; i++) {
         rows[i] = recipe->row[i];
         if (command->of_model)
-            rows[i].flag = is_flag_of_model(command, &rows[i]);
+            adapt_to_model(command, &rows[i]);
     }
     for (int i = 0; i < command->row_count; i++) {
         rows[recipe_rows + i] = command->rows[i];

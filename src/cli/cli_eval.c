@@ -46,7 +46,8 @@ void sti_cli_eval_json(const sti_eval_args *args, const stint_model_facts *facts
     sti_json_float(j, "images_per_s", r->images_per_s);
     sti_json_known(j, "planned_peak_bytes", (int64_t)r->planned_peak_bytes);
     sti_json_known(j, "peak_rss_bytes", (int64_t)r->peak_rss_bytes);
-    sti_json_text(j, "weights_sha256", facts->weights_sha256);
+    /* (with an adapter the weights are others than the file's) */
+    sti_json_text(j, "weights_sha256", args->adapter ? NULL : facts->weights_sha256);
     if (facts->context) {
         sti_json_int(j, "tokens", r->tokens);
         sti_json_float(j, "bits_per_byte", r->bits_per_byte);

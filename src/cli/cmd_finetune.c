@@ -252,11 +252,27 @@ static stint_status finetune_run(sti_cli_call *call)
     return st;
 }
 
-static const char *const flags[] = {
-    "data.path",    "data.window",   "update.tensors", "update.rank",
-    "update.alpha", "update.frozen", "run.memory",     "train.epochs",
-    "train.steps",  "train.batch",   "train.shards",   "optimizer.lr",
-    "train.seed",   "run.threads",   "run.out",        NULL};
+static const sti_cli_model_flag flags[] = {
+    {.key = "data.path"},
+    {.key = "data.window"},
+    {.key = "update.tensors"},
+    {.key = "update.rank"},
+    {.key = "update.alpha"},
+    {.key = "update.frozen"},
+    {.key = "run.memory"},
+    {.key = "train.epochs", .default_text = "3"},
+    {.key = "train.steps"},
+    {.key = "train.batch",
+     .default_text = "32",
+     .help = "images a step (of text 8 sequences); auto: fastest"},
+    {.key = "train.shards"},
+    {.key = "optimizer.lr",
+     .default_text = "0.02",
+     .help = "learning rate, at first; of text 3e-4"},
+    {.key = "train.seed"},
+    {.key = "run.threads"},
+    {.key = "run.out", .help = "the run's folder; default: runs/<network>-tuned"},
+    {.key = NULL}};
 
 const sti_cli_command sti_cmd_finetune = {
     .name = "finetune",
@@ -267,9 +283,7 @@ const sti_cli_command sti_cmd_finetune = {
     .about =
         "Network, sizes, tokeniser and normalisation are MODEL's, a file, a run, an "
         "imported network or a folder in Hugging Face's layout; other classes get a "
-        "new classifier. What is frozen has no gradient and saves no activations. "
-        "Without options it is 3 epochs of batches of 32 (text: 8) at 0.02 (text: "
-        "3e-4).",
+        "new classifier. What is frozen has no gradient and saves no activations.",
     .min_operands = 1,
     .max_operands = 1,
     .recipe = true,

@@ -388,25 +388,36 @@ static stint_status shrink_run(sti_cli_call *call)
         st = stint_recipe_set(call->recipe, "shrink.method", args->method);
     if (st != STINT_OK)
         return st;
+    sti_cli_catch_signals();
     if (args->plan)
         return run_plan(call, &desc);
     desc.progress = on_progress;
     desc.sampled = on_sample;
     desc.user = &view;
-    sti_cli_catch_signals();
     st = stint_shrink(call->recipe, &desc, &result);
     if (view.begun)
         sti_progress_clear(&view.bar);
-    if (st == STINT_OK)
-        st = answer(call, &result);
+    /* What came nearest to limits that nothing keeps is an answer, too. */
+    if (st == STINT_OK || (st == STINT_E_BUDGET && *result.out)) {
+        const stint_status said = answer(call, &result);
+        st = st == STINT_OK ? said : st;
+    }
     stint_shrink_fini(&result);
     return st;
 }
 
 /* The recipe's other keys are about a training from new weights. */
-static const char *const flags[] = {"data.path", "train.seed",  "shrink.scheme",
-                                    "run.out",   "run.threads", "run.memory",
-                                    NULL};
+static const sti_cli_model_flag flags[] = {
+    {.key = "data.path", .help = "images (folder, tar, IDX, CIFAR)"},
+    {.key = "train.seed"},
+    {.key = "shrink.scheme",
+     .help = "compression of weights, as prune(0.9); default: prune(auto)+quantise"
+             "(int8), or what a latency takes"},
+    {.key = "run.out",
+     .help = "folder for model, samples and page; default: runs/<network>-shrunk"},
+    {.key = "run.threads"},
+    {.key = "run.memory"},
+    {.key = NULL}};
 
 const sti_cli_command sti_cmd_shrink = {
     .name = "shrink",

@@ -7,6 +7,7 @@
 
 #include "base/fail.h"
 #include "base/file.h"
+#include "base/stop.h"
 #include "shrink/shrinker.h"
 #include "stint/train.h"
 #include "store/model_export.h"
@@ -247,6 +248,8 @@ stint_status sti_sample_take(sti_shrinker *s, double share, uint64_t seed, int *
         }
     if (s->count == STI_SAMPLES_MAX)
         return sti_fail(STINT_E_BUG, "shrink: more samples than there is room for");
+    if (sti_stop_asked() != STINT_OK)
+        return sti_fail(sti_stop_asked(), "stopped before sample %d", s->count + 1);
     sti_sample *sample = &s->sample[s->count];
     *sample = (sti_sample){.facts = {.sparsity = share, .seed = seed}, .share = share};
     stint_status st = make(s, share, seed, sample);

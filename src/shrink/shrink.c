@@ -6,10 +6,11 @@
 
 #include "base/fail.h"
 #include "base/file.h"
+#include "base/stop.h"
 #include "base/team.h"
 #include "base/units.h"
 #include "shrink/shrinker.h"
-#include "train/job.h"
+#include "train/inputs.h"
 #include "train/recipe_view.h"
 #include "train/shrink_recipe.h"
 
@@ -22,23 +23,36 @@
 
 /* ---- the recipe ---- */
 
+/* Sections that only the model's own training had, as a whole. */
+static bool is_forgotten(const char *section)
+{
+    static const char *const sections[] = {"shrink", "update", "grow"};
+    for (size_t i = 0; i < sizeof sections / sizeof sections[0]; i++)
+        if (strcmp(section, sections[i]) == 0)
+            return true;
+    return false;
+}
+
 /* What only the model's own training had. */
 static stint_status forget_training(stint_recipe *recipe)
 {
     static const char *const keys[][2] = {
         {"train.select", "last"}, {"train.freeze_norm", "false"},
-        {"train.patience", "0"},  {"loss.reference", ""},
+        {"train.patience", "0"},  {"train.average", "0"},
+        {"train.time", "0s"},     {"loss.reference", ""},
         {"prune.sparsity", "0"},  {"quantise.bits", "0"},
-        {"train.steps", "0"},     {"run.answers", "false"},
-        {"run.tensorboard", ""},  {"noise.ulp", "0"},
-        {"noise.order", "0"}};
+        {"run.answers", "false"}, {"run.tensorboard", ""},
+        {"noise.ulp", "0"},       {"noise.order", "0"}};
     stint_status st = STINT_OK;
     for (size_t i = 0; i < sizeof keys / sizeof keys[0] && st == STINT_OK; i++)
         st = stint_recipe_set(recipe, keys[i][0], keys[i][1]);
     for (int i = 0; i < recipe->set.count && st == STINT_OK; i++)
-        if (strcmp(recipe->set.rows[i].section, "shrink") == 0)
+        if (is_forgotten(recipe->set.rows[i].section))
             st = sti_option_default(&recipe->set, i);
-    return st;
+    /* Batches were all that was asked for, where there were no epochs. */
+    return st == STINT_OK && sti_train_section_of(recipe)->epochs > 0
+               ? stint_recipe_set(recipe, "train.steps", "0")
+               : st;
 }
 
 stint_status stint_shrink_recipe(const char *model_path, stint_recipe **recipe_out)
@@ -69,15 +83,20 @@ out:
 
 /* ---- the beginning ---- */
 
+/* Has it kernels that the scheme for times takes? It takes none of depthwise ones. */
 static bool has_3x3(const stint_model_file *model)
 {
     const stint_graph *g = model->single.graph;
     int found = 0;
     for (int32_t v = 0; v < sti_graph_value_count(g); v++) {
         const sti_value_row *row = sti_graph_value(g, v);
-        if (row->role == STI_ROLE_PARAM && sti_graph_is_weight(row) &&
-            row->shape.rank == 4 && row->shape.dim[0] == 3 && row->shape.dim[1] == 3)
-            found++;
+        const stint_shape *w = &row->shape; /* [kh, kw, c, co] */
+        if (row->role != STI_ROLE_PARAM || !sti_graph_is_weight(row) || w->rank != 4 ||
+            w->dim[0] != 3 || w->dim[1] != 3)
+            continue;
+        if (w->dim[2] == 1 && found > 0)
+            return false;
+        found++;
     }
     return found > 1; /* (the first convolution is left alone) */
 }
@@ -146,6 +165,30 @@ static stint_status check_network(const sti_shrinker *s)
     return st;
 }
 
+/* A sample of other classes would get a new classifier, and be another network than the
+ * one it is judged beside. */
+static stint_status check_classes(const sti_shrinker *s)
+{
+    const stint_data_desc desc = sti_recipe_data_desc(s->recipe, STI_PART_TRAIN);
+    stint_data *data = NULL;
+    stint_status st = stint_data_open(&desc, &data);
+    if (st != STINT_OK)
+        return st;
+    const stint_data_info *info = stint_data_describe(data);
+    if (!sti_inputs_same_classes(s->model, info))
+        st = sti_fail(STINT_E_INPUT,
+                      "shrink: the training images at %s are of %d classes, '%s' the "
+                      "first, and the model tells %" PRId64
+                      " apart, '%s' the first; a model that is shrunk keeps its "
+                      "classes: give images of just these, or train it on by stint "
+                      "finetune first",
+                      info->path, (int)info->classes, info->class_names[0],
+                      s->model->network.model.classes,
+                      s->model->class_names ? s->model->class_names[0] : "0");
+    stint_data_close(data);
+    return st;
+}
+
 static stint_status name_files(sti_shrinker *s)
 {
     const char *out = sti_run_section_of(s->recipe)->out;
@@ -203,6 +246,7 @@ stint_status sti_shrink_open(const stint_recipe *recipe, const stint_shrink_desc
     STI_TRY(sti_scheme_parse(s->scheme_text, &s->scheme));
     STI_TRY(check_limits(s));
     STI_TRY(check_network(s));
+    STI_TRY(check_classes(s));
     STI_TRY(name_files(s));
     STI_TRY(sti_guess_create(s->model, s->recipe, s->scheme_text, &s->guess));
 out:
@@ -264,6 +308,15 @@ static stint_status refuse(const sti_shrinker *s, const stint_shrink_result *r)
     return st;
 }
 
+/* A training that was stopped says how it goes on, evaluations and timings do not. */
+static stint_status say_how_on(stint_status st)
+{
+    const bool stopped = st == STINT_E_INTERRUPTED || st == STINT_E_TERMINATED;
+    return stopped && !strstr(stint_last_error(), "--resume")
+               ? sti_fail(st, "%s; --resume goes on", stint_last_error())
+               : st;
+}
+
 stint_status stint_shrink(const stint_recipe *recipe, const stint_shrink_desc *desc,
                           stint_shrink_result *result)
 {
@@ -272,6 +325,7 @@ stint_status stint_shrink(const stint_recipe *recipe, const stint_shrink_desc *d
     if (!s)
         return STINT_E_MEMORY;
     stint_status st;
+    sti_stop_hold();
     STI_TRY(sti_shrink_open(recipe, desc, s));
     STI_TRY(check_folder(s));
     STI_TRY(sti_judge_open(s->model, s->recipe, s->threads, &s->judge));
@@ -283,9 +337,10 @@ stint_status stint_shrink(const stint_recipe *recipe, const stint_shrink_desc *d
     if (!best->facts.met)
         st = refuse(s, result);
 out:
+    sti_stop_let_go();
     sti_shrink_close(s);
     sti_free(s);
-    return st;
+    return say_how_on(st);
 }
 
 void stint_shrink_fini(stint_shrink_result *result)

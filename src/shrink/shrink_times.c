@@ -1,12 +1,15 @@
-/* samples/times.txt: a line that says what was timed how, then a line a time. */
+/* samples/times.txt: a line that says what was timed how, then a line a time. Times of
+ * another model, scheme or way of measuring are none of this search. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "base/cpu.h"
 #include "base/fail.h"
 #include "base/file.h"
 #include "shrink/shrinker.h"
+#include "train/shrink_recipe.h"
 
 enum { FILE_BYTES_MAX = 1 << 20 };
 
@@ -31,9 +34,22 @@ const sti_shrink_time *sti_shrink_find_time(const sti_shrinker *s, bool guessed,
     return NULL;
 }
 
+static void print_head(const sti_shrinker *s, sti_text *out)
+{
+    const sti_shrink_values *shrink = sti_shrink_section_of(s->recipe);
+    const char *sha = s->model->weights_sha256;
+    sti_text_printf(out,
+                    "batch %" PRId64 " threads %d isa %s model %.16s scheme %s keep %s "
+                    "patterns %d method %s\n",
+                    batch_of(s), s->threads, sti_isa_name(sti_isa_now()),
+                    sha ? sha : "none", s->scheme_text,
+                    shrink->keep ? shrink->keep : "none", shrink->patterns,
+                    sti_shrink_method_name(s->recipe));
+}
+
 static void print(const sti_shrinker *s, sti_text *out)
 {
-    sti_text_printf(out, "batch %" PRId64 " threads %d\n", batch_of(s), s->threads);
+    print_head(s, out);
     for (int i = 0; i < s->times; i++) {
         const sti_shrink_time *t = &s->time[i];
         sti_text_printf(out, "%s %.17g %" PRIu64 " %.17g %.17g\n",
@@ -63,13 +79,19 @@ stint_status sti_shrink_write_times(const sti_shrinker *s)
     return st;
 }
 
+static bool is_head(const sti_shrinker *s, const char *text)
+{
+    sti_text head = {0};
+    print_head(s, &head);
+    const bool same = head.data && strncmp(text, head.data, head.length) == 0;
+    sti_text_fini(&head);
+    return same;
+}
+
 /* Lines that are none are passed over: their times are measured anew. */
 static void parse(sti_shrinker *s, const char *text)
 {
-    int64_t batch;
-    int threads;
-    if (sscanf(text, "batch %" SCNd64 " threads %d", &batch, &threads) != 2 ||
-        batch != batch_of(s) || threads != s->threads)
+    if (!is_head(s, text))
         return;
     for (const char *at = strchr(text, '\n'); at; at = strchr(at + 1, '\n')) {
         sti_shrink_time t = {.guessed = false};

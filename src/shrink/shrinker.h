@@ -122,7 +122,8 @@ stint_status sti_shrink_time_guess(sti_shrinker *s, double share, double *ms_out
 /* ---- shrink_times.c: times in a file beside the samples, which a search that goes on
  * takes for measured: a clock never shows the same twice. ---- */
 
-/* What an earlier search measured for this batch and number of threads; none: fine. */
+/* What an earlier search of this model and scheme measured for this batch, number of
+ * threads and instruction set; none: fine. */
 stint_status sti_shrink_read_times(sti_shrinker *s);
 void sti_shrink_keep_time(sti_shrinker *s, const sti_shrink_time *time);
 /* All that are known, into the file; without any there is none. */

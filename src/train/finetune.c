@@ -7,6 +7,7 @@
 
 #include "base/fail.h"
 #include "base/file.h"
+#include "train/batch_auto.h"
 #include "train/job.h"
 #include "train/moments.h"
 #include "train/plan_refusal.h"
@@ -120,6 +121,54 @@ out:
     return st;
 }
 
+/* ---- before anything is made ---- */
+
+/* batch = auto becomes a number, once for plan, comparison and training. resume: of the
+ * run that lies in the out folder; probe: batches are tried. */
+static stint_status settle_batch(stint_recipe **recipe, bool resume, bool probe)
+{
+    const char *out = sti_run_section_of(*recipe)->out;
+    sti_arena *arena = NULL;
+    const char *place = NULL;
+    stint_recipe *settled = NULL;
+    sti_job job = {.steps = 0};
+    stint_status st;
+    if (sti_train_section_of(*recipe)->batch > 0)
+        return STINT_OK;
+    STI_TRY(stint_recipe_check(*recipe));
+    if (resume && out) {
+        arena = sti_arena_create("finetune");
+        place = arena ? sti_path_absolute(arena, out) : NULL;
+        STI_TRY(place ? STINT_OK : STINT_E_MEMORY);
+    }
+    STI_TRY(sti_batch_create_job(*recipe, NULL, place, probe, &settled, &job));
+    stint_recipe_destroy(*recipe);
+    *recipe = settled;
+    settled = NULL;
+out:
+    sti_job_fini(&job);
+    stint_recipe_destroy(settled);
+    sti_arena_destroy(arena);
+    return st;
+}
+
+/* What a search comes to is a part: what no part can be trained with is said before. */
+static stint_status check_part(const stint_recipe *recipe)
+{
+    stint_recipe *part = NULL;
+    stint_status st;
+    if (sti_train_section_of(recipe)->batch == 0)
+        return sti_fail(STINT_E_USAGE,
+                        "train.batch: auto fills the memory that a search shares out; "
+                        "give a number by --batch");
+    STI_TRY(sti_recipe_copy(recipe, &part));
+    STI_TRY(stint_recipe_set(part, "update.what", "last"));
+    STI_TRY(stint_recipe_check(part));
+out:
+    stint_recipe_destroy(part);
+    return st;
+}
+
 /* ---- searching ---- */
 
 static sti_sparse_desc sparse_desc(const stint_recipe *recipe,
@@ -148,21 +197,6 @@ out:
     return st;
 }
 
-/* A finished run is not searched for again, only to be refused. */
-static stint_status check_free(const stint_finetune_desc *desc, const char *out,
-                               sti_arena *arena)
-{
-    const char *model = sti_path_join(arena, out, "model.safetensors");
-    if (!model)
-        return STINT_E_MEMORY;
-    if (desc->force || !sti_path_is_file(model))
-        return STINT_OK;
-    return sti_fail(STINT_E_USAGE,
-                    "%s holds a run already; go on with it by --resume, replace it by "
-                    "--force, or choose another folder by --out",
-                    out);
-}
-
 /* A run that goes on has its scheme already. */
 static stint_status take_scheme(stint_recipe *recipe, const char *out, sti_arena *arena)
 {
@@ -187,6 +221,13 @@ out:
     return st;
 }
 
+/* Without one the run was stopped before its search was over. */
+static bool has_recipe(const char *out, sti_arena *arena)
+{
+    const char *path = sti_path_join(arena, out, "recipe.ini");
+    return path && sti_path_is_file(path);
+}
+
 /* What a search found, until it is known that it can be run. */
 typedef struct finding {
     sti_update_set set;
@@ -206,7 +247,7 @@ static stint_status search_into(stint_recipe *recipe, const stint_finetune_desc 
     sti_sparse *sparse = NULL;
     sti_sparse_facts facts;
     stint_status st;
-    STI_TRY(check_free(desc, out, arena));
+    STI_TRY(check_part(recipe));
     if (desc->measured) {
         STI_TRY(sti_dir_create(out));
         limits.kept = sti_path_join(arena, out, "gains.json");
@@ -264,7 +305,7 @@ static stint_status search(stint_recipe *recipe, const stint_finetune_desc *desc
     finding found = {.set = {.count = 0}};
     stint_status st = out ? STINT_OK : STINT_E_MEMORY;
     STI_TRY(st);
-    if (desc->resume) {
+    if (desc->resume && has_recipe(out, arena)) {
         STI_TRY(take_scheme(recipe, out, arena));
         STI_TRY(find_scheme(recipe, scheme));
         goto out;
@@ -312,6 +353,7 @@ static stint_status plan_search(stint_recipe *recipe, const stint_finetune_desc 
     sti_sparse_facts facts;
     stint_finetune_scheme budgets = {.budget_count = 0};
     stint_status st;
+    STI_TRY(check_part(recipe));
     STI_TRY(sti_sparse_create(recipe, &limits, &sparse));
     STI_TRY(sti_sparse_choose(sparse, limits.memory_bytes, &set, &facts));
     STI_TRY(list_budgets(sparse, &budgets));
@@ -335,13 +377,18 @@ stint_status stint_finetune_plan(const stint_recipe *recipe,
                                  stint_finetune_scheme *scheme)
 {
     static const stint_finetune_desc plain = {0};
+    sti_finetune_draft draft = {.path = NULL};
     stint_recipe *ready = NULL;
+    stint_status st;
     *scheme = (stint_finetune_scheme){.tensor_count = 0};
-    stint_status st = sti_finetune_ready(recipe, &ready);
     desc = desc ? desc : &plain;
-    if (st == STINT_OK)
-        st = desc->search ? plan_search(ready, desc, scheme)
-                          : find_scheme(ready, scheme);
+    STI_TRY(sti_finetune_ready(recipe, true, &draft, &ready));
+    if (!desc->search)
+        STI_TRY(settle_batch(&ready, false, false));
+    STI_TRY(desc->search ? plan_search(ready, desc, scheme)
+                         : find_scheme(ready, scheme));
+out:
+    sti_finetune_draft_fini(&draft);
     stint_recipe_destroy(ready);
     return st;
 }
@@ -354,17 +401,22 @@ stint_status stint_finetune(const stint_recipe *recipe, const stint_finetune_des
                                     .progress = desc->progress,
                                     .planned = desc->planned,
                                     .user = desc->user};
+    sti_finetune_draft draft = {.path = NULL};
     stint_recipe *ready = NULL;
     *result = (stint_finetune_result){.step_s = 0};
     stint_status st;
-    STI_TRY(sti_finetune_ready(recipe, &ready));
+    STI_TRY(sti_finetune_ready(recipe, desc->force || desc->resume, &draft, &ready));
+    if (!desc->search)
+        STI_TRY(settle_batch(&ready, desc->resume, true));
     STI_TRY(desc->search ? search(ready, desc, &result->scheme)
                          : find_scheme(ready, &result->scheme));
+    STI_TRY(sti_finetune_draft_keep(&draft, ready));
     sti_memory_trim();
     STI_TRY(stint_train(ready, &train, &result->train));
     if (result->train.images_per_s > 0)
         result->step_s = (double)result->train.batch / result->train.images_per_s;
 out:
+    sti_finetune_draft_fini(&draft);
     stint_recipe_destroy(ready);
     return st;
 }

@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/fail.h"
 #include "base/file.h"
@@ -16,21 +17,19 @@
 #include "train/recipe_view.h"
 
 /* Small steps from what is there already; norms stay as they are. */
-static const char *const common[][2] = {{"train.freeze_norm", "true"},
-                                        {"train.batch", "32"},
-                                        {"train.epochs", "3"},
-                                        {"update.keep", "auto"},
-                                        {"schedule.name", "cosine"}};
+static const char *const common[][2] = {
+    {"train.freeze_norm", "true"},   {"train.batch", "32"},
+    {"train.reference_batch", "32"}, {"train.epochs", "3"},
+    {"update.keep", "auto"},         {"schedule.name", "cosine"}};
 static const char *const of_images[][2] = {{"optimizer.name", "sgd"},
                                            {"optimizer.lr", "0.02"},
                                            {"optimizer.momentum", "0.9"},
                                            {"update.fold_norm", "true"},
                                            {"optimizer.weight_decay", "0"}};
-static const char *const of_text[][2] = {{"train.freeze_norm", "false"},
-                                         {"train.batch", "8"},
-                                         {"optimizer.name", "adamw"},
-                                         {"optimizer.lr", "3e-4"},
-                                         {"optimizer.weight_decay", "0"}};
+static const char *const of_text[][2] = {
+    {"train.freeze_norm", "false"}, {"train.batch", "8"},
+    {"train.reference_batch", "8"}, {"optimizer.name", "adamw"},
+    {"optimizer.lr", "3e-4"},       {"optimizer.weight_decay", "0"}};
 
 static stint_status set_all(stint_recipe *recipe, const char *const (*rows)[2],
                             size_t count)
@@ -246,7 +245,8 @@ stint_status stint_finetune_recipe(const char *model_path, stint_recipe **recipe
     return STINT_OK;
 }
 
-/* The folder's tensors as a file of ours, written anew: it may have changed. */
+/* ---- a folder's tensors as a file of ours ---- */
+
 static stint_status write_start(const char *folder, const char *path)
 {
     stint_text_model *m = NULL;
@@ -258,16 +258,49 @@ static stint_status write_start(const char *folder, const char *path)
     return written;
 }
 
-static stint_status make_start(const char *folder, sti_arena *arena,
-                               stint_recipe *recipe)
+/* Written anew where there is one: the folder may have changed. */
+static stint_status write_draft(const char *folder, sti_finetune_draft *draft,
+                                stint_recipe *recipe)
 {
     const char *out = sti_run_section_of(recipe)->out;
-    const char *place = out ? sti_path_absolute(arena, out) : NULL;
-    const char *path = place ? sti_path_join(arena, place, "start.safetensors") : NULL;
-    stint_status st = path ? sti_dir_create(place) : STINT_E_MEMORY;
-    if (st == STINT_OK)
-        st = write_start(folder, path);
-    return st == STINT_OK ? stint_recipe_set(recipe, "train.start", path) : st;
+    const char *place = out ? sti_path_absolute(draft->arena, out) : NULL;
+    const char *kept =
+        place ? sti_path_join(draft->arena, place, "start.safetensors") : NULL;
+    const char *other =
+        place ? sti_path_join(draft->arena, place, "start.new.safetensors") : NULL;
+    if (!kept || !other)
+        return STINT_E_MEMORY;
+    const bool there = sti_path_is_dir(place);
+    stint_status st = sti_dir_create(place);
+    if (st != STINT_OK)
+        return st;
+    draft->kept = kept;
+    draft->path = sti_path_is_file(kept) ? other : kept;
+    draft->out = place;
+    draft->made_out = !there;
+    st = write_start(folder, draft->path);
+    return st == STINT_OK ? stint_recipe_set(recipe, "train.start", draft->path) : st;
+}
+
+stint_status sti_finetune_draft_keep(sti_finetune_draft *draft, stint_recipe *recipe)
+{
+    if (!draft->path)
+        return STINT_OK;
+    if (draft->path != draft->kept && rename(draft->path, draft->kept) != 0)
+        return sti_fail_errno("%s: cannot be made of %s", draft->kept, draft->path);
+    draft->path = NULL;
+    return stint_recipe_set(recipe, "train.start", draft->kept);
+}
+
+void sti_finetune_draft_fini(sti_finetune_draft *draft)
+{
+    if (draft->path) {
+        unlink(draft->path);
+        if (draft->made_out)
+            rmdir(draft->out); /* (if nothing else is in it) */
+    }
+    sti_arena_destroy(draft->arena);
+    *draft = (sti_finetune_draft){.path = NULL};
 }
 
 /* The model that is begun with is never replaced, not by --force either. */
@@ -287,6 +320,24 @@ static stint_status check_out(const stint_recipe *recipe, sti_arena *arena)
     return STINT_OK;
 }
 
+/* A run that lies there is neither searched for again nor given another beginning, only
+ * to be refused. */
+static stint_status check_free(const stint_recipe *recipe, sti_arena *arena)
+{
+    const char *out = sti_run_section_of(recipe)->out;
+    const char *place = out ? sti_path_absolute(arena, out) : NULL;
+    const char *model = place ? sti_path_join(arena, place, "model.safetensors") : NULL;
+    const char *log = place ? sti_path_join(arena, place, "log.jsonl") : NULL;
+    if (!model || !log)
+        return STINT_E_MEMORY;
+    return sti_path_is_file(model) || sti_path_is_file(log)
+               ? sti_fail(STINT_E_USAGE,
+                          "%s holds a run already; go on with it by --resume, replace "
+                          "it by --force, or choose another folder by --out",
+                          place)
+               : STINT_OK;
+}
+
 /* A list says by itself that it is what is trained. */
 static stint_status follow_list(stint_recipe *recipe)
 {
@@ -296,13 +347,14 @@ static stint_status follow_list(stint_recipe *recipe)
                : STINT_OK;
 }
 
-stint_status sti_finetune_ready(const stint_recipe *recipe, stint_recipe **ready_out)
+stint_status sti_finetune_ready(const stint_recipe *recipe, bool beside,
+                                sti_finetune_draft *draft, stint_recipe **ready_out)
 {
     const sti_recipe_view v = sti_recipe_view_of(recipe);
-    sti_arena *arena = sti_arena_create("finetune");
     stint_recipe *ready = NULL;
     stint_status st;
-    if (!arena)
+    *draft = (sti_finetune_draft){.arena = sti_arena_create("finetune")};
+    if (!draft->arena)
         return STINT_E_MEMORY;
     if (!v.train->start)
         STI_TRY(
@@ -315,13 +367,14 @@ stint_status sti_finetune_ready(const stint_recipe *recipe, stint_recipe **ready
     STI_TRY(sti_recipe_copy(recipe, &ready));
     STI_TRY(follow_list(ready));
     STI_TRY(stint_recipe_check(ready));
+    STI_TRY(check_out(ready, draft->arena));
+    if (!beside)
+        STI_TRY(check_free(ready, draft->arena));
     if (sti_hf_folder_is(v.train->start))
-        STI_TRY(make_start(v.train->start, arena, ready));
-    STI_TRY(check_out(ready, arena));
+        STI_TRY(write_draft(v.train->start, draft, ready));
     *ready_out = ready;
     ready = NULL;
 out:
     stint_recipe_destroy(ready);
-    sti_arena_destroy(arena);
     return st;
 }

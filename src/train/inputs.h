@@ -37,6 +37,11 @@ stint_status sti_inputs_open_data(const stint_recipe *recipe, sti_inputs *inputs
 stint_status sti_inputs_open_models(sti_inputs *inputs);
 void sti_inputs_close(sti_inputs *inputs);
 
+/* The same classes, in the same order? Those without names are taken in that of the
+ * data's. */
+bool sti_inputs_same_classes(const stint_model_file *model,
+                             const stint_data_info *data);
+
 /* "images", "sequences" of text, or "points" of a field. */
 const char *sti_inputs_samples(const sti_inputs *inputs);
 

@@ -45,9 +45,7 @@ static stint_status check_images(const sti_inputs *in, const stint_model_file *m
                     (int)info->width, (int)info->channels);
 }
 
-/* The same classes, in the same order? Those without names are taken in that of the
- * data's. */
-static bool same_classes(const stint_model_file *m, const stint_data_info *info)
+bool sti_inputs_same_classes(const stint_model_file *m, const stint_data_info *info)
 {
     bool same = m->network.model.classes == info->classes;
     for (int32_t c = 0; m->class_names && c < info->classes && same; c++)
@@ -100,7 +98,7 @@ static stint_status open_start(sti_inputs *in, const char *start)
         STI_TRY(sti_model_open_for("train.start", start, &in->start));
     }
     STI_TRY(check_images(in, in->start, "train.start", start));
-    in->new_classifier = !same_classes(in->start, info);
+    in->new_classifier = !sti_inputs_same_classes(in->start, info);
 out:
     return st;
 }

@@ -5,9 +5,11 @@
 
 #include "base/clock.h"
 #include "base/fail.h"
+#include "base/stop.h"
 #include "base/units.h"
 #include "model/classifier.h"
 #include "op/op.h"
+#include "op/op_bf16.h"
 #include "plan/update_scheme.h"
 #include "train/recipe_view.h"
 #include "train/update_choice.h"
@@ -93,13 +95,19 @@ static bool is_bias(const sti_sparse *s, const sti_value_row *row)
            (s->scales && ends_with(row->name, ".scale"));
 }
 
-/* The node of the forward half that the weight is in. */
+/* The node of the forward half that the weight is in, or its bfloat16 twin. */
 static const sti_node *node_of(const stint_graph *g, stint_value weight)
 {
+    stint_value twin = -1;
     for (int32_t n = 0; n < sti_graph_node_count(g); n++) {
         const sti_node *node = sti_graph_node(g, n);
-        if (!node->backward && node->n_in >= 2 && node->in[1] == weight)
+        if (node->backward)
+            continue;
+        if (node->n_in >= 2 &&
+            (node->in[1] == weight || (twin >= 0 && node->in[1] == twin)))
             return node;
+        if (node->op == &sti_op_cast && node->in[0] == weight)
+            twin = node->out[0];
     }
     return NULL;
 }
@@ -187,6 +195,8 @@ static stint_status measure(sti_sparse *s, const sti_update_set *set,
 {
     sti_job *job = &s->job;
     stint_status st;
+    if (sti_stop_asked() != STINT_OK) /* (of deep networks there are minutes of it) */
+        return sti_fail(sti_stop_asked(), "stopped while schemes were planned");
     job->inputs.network.update = set;
     STI_TRY(sti_setup_build(&job->setup));
     STI_TRY(sti_step_peak_with(&job->setup, NULL, 0, &facts->peak_bytes));
@@ -307,9 +317,9 @@ static stint_status make_ladder(sti_sparse *s)
     }
     if (st == STINT_E_BUDGET)
         return sti_fail(STINT_E_BUDGET,
-                        "step time: %.2fx of the full step is less than the %.2fx that "
+                        "step time: %.3fx of the full step is less than the %.3fx that "
                         "training the classifier alone takes; allow that, or more",
-                        s->share, s->depth[0].flop / s->full_flop);
+                        s->share, s->depth[0].flop / s->full_flop + 5e-4);
     return st;
 }
 

@@ -3,6 +3,9 @@
 
 #include "train/train_section.h"
 
+/* As the rows have it. */
+enum { DEFAULT_RANK = 8, DEFAULT_ALPHA = 16 };
+
 #define AT(field) .offset = offsetof(sti_update_values, field)
 
 static const sti_option rows[] = {
@@ -101,6 +104,10 @@ static void check(const stint_recipe *recipe, sti_complaints *list)
     if (update->tensors && update->what != STI_UPDATE_TENSORS)
         sti_complain(list, "update.tensors: is read with update.what = tensors alone; "
                            "set that, or leave the list out");
+    if ((update->rank != DEFAULT_RANK || update->alpha != DEFAULT_ALPHA) &&
+        update->what != STI_UPDATE_LORA)
+        sti_complain(list, "update.rank, update.alpha: are read with update.what = "
+                           "lora alone; set that, or leave them out");
     if (update->what == STI_UPDATE_FULL)
         return;
     if (update->what == STI_UPDATE_TENSORS && !update->tensors)

@@ -150,6 +150,34 @@ search_within_budgets() {
 run 0 $tune --step-time 0.5x -o timed --json -q
 json 'j["step_share"] <= 0.5'
 
+# What the help says is what is done.
+run 0 finetune base --data three --what last -o usual -q
+run 0 finetune -h
+for row in epochs:3 batch:32 lr:0.02; do
+    says out "(default ${row#*:})"
+    grep -q "^${row%:*} = ${row#*:}$" usual/recipe.ini || fail "another default of $row"
+done
+says out "runs/<network>-tuned"
+
+# A batch that fills the memory is one number for plan, answer and training.
+auto="finetune base --data three --shards 2 --epochs 2 --what bias --batch auto --memory 60M"
+run 0 $auto -o auto --json -q
+want=$(sha)
+json 'j["batch"] > 0 and j["step_share"] < 1'
+run 0 $auto -o auto --resume --json -q
+[ "$(sha)" = "$want" ] || fail "a batch that was found is another after a resume"
+run 0 train auto/recipe.ini -o auto_again --json -q
+[ "$(sha)" = "$want" ] || fail "the recipe of a batch that was found has other bits"
+run 0 $auto -o none --plan
+run 2 $tune --memory 60M --batch auto -o none
+says err "a search shares out"
+
+# A search that was stopped has nothing to resume, and is begun again.
+run 0 $tune --step-time 0.5x -o timed2 --resume --json -q
+json 'j["step_share"] <= 0.5'
+run 2 $tune --memory 60M --set bayes.samples=2 -o none --plan
+says err "bayes.samples"
+
 # Refused, with nothing written.
 run 0 $tune --what last --plan
 says out "parameters trained, in 2 tensors"
@@ -164,6 +192,8 @@ says err "the classifier alone"
 run 2 $tune --tensors 'layer3.0.conv2.weight@1/3' -o none
 says err "1/8, 1/4, 1/2 or 1 was wanted"
 run 2 $tune --what some -o none
+run 2 $tune --what bias --rank 4 -o none
+says err "update.what = lora alone"
 run 2 finetune base -o none
 says err "--data"
 run 2 $tune -o base
@@ -200,6 +230,10 @@ run 4 finetune text --data three/train/down/1.png --what bias --batch 2 --shards
 run 2 train base.ini -o none --set update.what=bias
 says err "there is no model that the others come from"
 run 2 train base.ini -o none --start base --set update.what=bias --set prune.sparsity=0.5
+
+# A search in bfloat16 has layers to choose from, too.
+run 0 finetune text --data words.txt --step-time 0.8x --set train.precision=bf16 --steps 2 --batch 2 --shards 1 -o text16 --json -q
+json 'j["step_share"] <= 0.8 and any(t["tensor"].startswith("h.0.") and t["tensor"].endswith(".weight") for t in j["scheme"])'
 
 # Shorter windows than the context, which the model keeps.
 run 0 finetune text --data words.txt --window 6 --steps 2 --batch 2 --shards 1 -o short -q
@@ -291,6 +325,7 @@ for model in text llama; do
     want=$(sed 's/.*"loss":\([0-9.]*\).*/\1/' out)
     run 0 eval "$model" --adapter "lora_$model" --data words.txt --json
     [ "$(sed 's/.*"loss":\([0-9.]*\).*/\1/' out)" = "$want" ] || fail "$model: eval --adapter is another model"
+    json 'j["weights_sha256"] is None' # (the file's are not those evaluated)
     ids="--prompt-ids 110,111,32 --tokens 6 --seed 4 --temperature 2 --json -q"
     run 0 run "lora_$model" $ids
     want=$(sed 's/.*"ids":\(\[[0-9,]*\]\).*/\1/' out)
@@ -328,4 +363,18 @@ run 0 export hf text --out hf
 run 0 finetune hf --data words.txt --set data.tokenizer=byte --what last --steps 2 --batch 2 --shards 1 -o from_hf --json -q
 json 'j["trained_parameters"] == 32 and len(j["start_sha256"]) == 64'
 [ -s from_hf/start.safetensors ] || fail "no start.safetensors"
+# What is refused, or only planned, changes no beginning that lies there, and leaves none.
+cp from_hf/start.safetensors begun
+other="finetune hf_llama --data words.txt --set data.tokenizer=byte --steps 2 --batch 2 --shards 1"
+run 2 $other --what last -o from_hf
+run 0 $other --what last -o from_hf --plan
+run 2 $other --tensors nowhere -o from_hf --force
+cmp -s begun from_hf/start.safetensors || fail "a refused run changed what another began with"
+[ "$(ls from_hf | grep -c start)" = 1 ] || fail "a beginning was left: $(ls from_hf)"
+run 0 $other --what last -o none --plan
+run 2 $other --tensors nowhere -o none
+[ ! -e none ] || fail "a plan or a refused run left a folder"
+run 0 $other --what last -o from_hf --force -q
+! cmp -s begun from_hf/start.safetensors || fail "--force kept the other's beginning"
+run 0 train from_hf/recipe.ini -o from_hf_again -q
 finish

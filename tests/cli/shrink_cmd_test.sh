@@ -127,6 +127,21 @@ low, high = r["bracket"]
 assert low <= high and r["bytes"] == min(s["bytes"] for s in r["samples"] if s["met"])
 PY
 
+# Ctrl-C holds whenever it comes: here a sample is trained and its report being drawn.
+want=$(sed 's/.*"weights_sha256":"\([0-9a-f]*\)".*/\1/' out)
+"$STINT" shrink base --data g -o cut --accuracy-drop 4 --samples 4 $lc -q >/dev/null 2>err &
+pid=$!
+for i in $(seq 2000); do
+    grep -q '"event":"end"' cut/samples/*/log.jsonl 2>/dev/null && break
+    sleep 0.005
+done
+kill -INT $pid 2>/dev/null
+wait $pid
+[ $? -eq 130 ] || fail "Ctrl-C between two trainings is lost"
+says err "--resume goes on"
+run 0 shrink base --data g -o cut --accuracy-drop 4 --samples 4 $lc --resume --json
+grep -q "$want" out || fail "a search that was stopped goes on to another model"
+
 # Learning and compressing in turn: multipliers, a gap that closes, the best one taken.
 python3 - <<'PY' || fail "the log of lc"
 import glob, json
@@ -190,6 +205,29 @@ assert a["weights_sha256"] == b["weights_sha256"]
 assert sys.argv[2] != "true" or a["latency_ms"] == b["latency_ms"]
 PY
 done
+
+# Those of another scheme are none of this search's.
+sed -i 's/^sample .*/sample 0 1 777777 777777/' timed/samples/times.txt
+run 0 shrink base --data g -o timed --latency 100x --scheme "prune(auto)" --method direct \
+    --resume --json
+json 'j["latency_ms"] < 777777'
+
+# What a model was trained by, of which a scheme knows nothing, is not asked of it again.
+run 0 train small.ini -o averaged --epochs 1 --set train.average=0.9 \
+    --set grow.by=schedule -q
+run 0 finetune base --data g --what last --epochs 1 -o tuned -q
+for model in averaged tuned; do
+    run 0 shrink $model --data g -o of-$model --scheme "prune(0.5)" --set shrink.steps=2 --json
+    json 'j["nonzeros"] == j["weights"] // 2'
+done
+# The scheme for a time is one that the network can have.
+mkdir few
+for part in train test; do tar -xf g/$part.tar -C few; done
+rm -r few/*/[A-Z]
+sed 's/name = mlp/name = mobilenetv2/; s/^path.*/&\nsize = 32/; s/^width.*//; s/^depth.*//' small.ini >mobile.ini
+run 0 train mobile.ini -o mobile --data few --epochs 0 --steps 1 -q
+run 0 shrink mobile --data few -o fast --latency 100x --method direct --json
+json 'j["scheme"].startswith("structure(")'
 
 # Each method, and ranks that share the shards, end with the bits of one process.
 for method in fine-tune rewind lc; do
@@ -297,13 +335,20 @@ run 2 shrink base --data g -o bad --latency fast
 says err "neither a time"
 run 3 shrink base --data g -o bad --size 500
 says err "the least is about"
+# With other classes it would be another network.
+run 4 shrink base --data few -o bad --scheme "prune(0.5)" --method direct
+says err "are of 10 classes"
+says err "tells 36 apart"
+run 4 shrink base --data few -o bad --size 6K --plan
+[ ! -e bad ] || fail "a refused search left a folder"
 # The model itself is not replaced by what is made of it.
 run 2 shrink base --data g -o base --scheme "prune(0.5)" --method direct --force
 says err "written over"
 run 2 shrink base --data g -o bad --accuracy-drop -0.5
 says err "-1 for any"
-run 3 shrink base --data g -o both --size 1500 --accuracy-drop 0 $lc --samples 2
+run 3 shrink base --data g -o both --size 1500 --accuracy-drop 0 $lc --samples 2 --json
 says err "the nearest is in"
+json 'not j["met"] and j["out"].endswith("/both") and len(j["samples"]) == 2'
 [ -s both/model.safetensors ] || fail "the nearest model did not stay"
 # A latency that nothing keeps is known before anything is trained; where the share is
 # given, the sample that is too slow stays.
