@@ -133,7 +133,8 @@ STINT_API stint_status stint_session_plan(const stint_session_desc *desc,
  *
  * STINT_E_BUDGET: it does not fit run.memory (the text says what would do), or what the
  * machine has; STINT_E_INPUT: the graph, a name that it lacks or has beside those that
- * are filled; STINT_E_MEMORY. The caller closes *session_out. */
+ * are filled; STINT_E_USAGE: fewer shards than ranks; STINT_E_MEMORY. The caller closes
+ * *session_out. */
 STINT_API stint_status stint_session_open(const stint_session_desc *desc,
                                           stint_session **session_out);
 

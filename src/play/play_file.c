@@ -144,6 +144,13 @@ static stint_status check_place(const blobs *b, const char *path)
     return STINT_OK;
 }
 
+static void take_place(sti_play *p, const blobs *b)
+{
+    p->rounds = b->place[0];
+    p->updates = b->place[1];
+    p->rollout.frames_before = p->rollout.counts.frames;
+}
+
 stint_status sti_play_load(sti_play *p, const char *path)
 {
     sti_tensor_file *file = NULL;
@@ -156,10 +163,42 @@ stint_status sti_play_load(sti_play *p, const char *path)
     list(p, &b);
     STI_TRY(stint_session_load(p->session, path, b.blob, b.count, texts, 1));
     STI_TRY(check_place(&b, path));
-    p->rounds = b.place[0];
-    p->updates = b.place[1];
-    p->rollout.frames_before = p->rollout.counts.frames;
+    take_place(p, &b);
 out:
     sti_tensor_file_close(file);
+    return st;
+}
+
+/* ---- ranks ---- */
+
+/* What is made piece by piece on rank 0 is taken so by the others. */
+static stint_status share_pieces(const stint_session_blob *b, sti_comm *comm)
+{
+    const bool first = sti_comm_rank(comm) == 0;
+    void *piece = sti_alloc(b->piece_bytes, "play.piece");
+    stint_status st = sti_comm_agree(comm, piece ? STINT_OK : STINT_E_MEMORY);
+    for (size_t k = 0; k * b->piece_bytes < b->bytes && st == STINT_OK; k++) {
+        if (first)
+            b->make(b->user, (int64_t)k, piece);
+        st = sti_comm_broadcast(comm, 0, piece, b->piece_bytes);
+        if (st == STINT_OK && !first)
+            st = b->take(b->user, (int64_t)k, piece);
+    }
+    sti_free(piece);
+    return st;
+}
+
+stint_status sti_play_share(sti_play *p, sti_comm *comm)
+{
+    blobs b;
+    list(p, &b);
+    sti_comm_set_context(comm, "the start from a checkpoint", 0);
+    stint_status st = stint_session_share(p->session);
+    for (int i = 0; i < b.count && st == STINT_OK; i++)
+        st = b.blob[i].data
+                 ? sti_comm_broadcast(comm, 0, b.blob[i].data, b.blob[i].bytes)
+                 : share_pieces(&b.blob[i], comm);
+    if (st == STINT_OK)
+        take_place(p, &b);
     return st;
 }

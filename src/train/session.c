@@ -1,6 +1,7 @@
 /* Training a graph of the caller's own by the step engine. */
 #include "stint/session.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -168,6 +169,17 @@ static stint_status take_shard(void *user, int64_t micro, sti_exec *exec)
     return STINT_OK;
 }
 
+/* Every rank has a shard at least. */
+static stint_status check_ranks(int64_t shards, int ranks)
+{
+    if (ranks <= shards)
+        return STINT_OK;
+    return sti_fail(STINT_E_USAGE,
+                    "train.shards: %" PRId64 " shard%s cannot be shared out to %d "
+                    "processes; start at most %" PRId64,
+                    shards, sti_s(shards), ranks, shards);
+}
+
 static stint_status prepare(stint_session *s, const stint_session_desc *d)
 {
     const sti_train_values *train = sti_train_section_of(d->recipe);
@@ -192,6 +204,7 @@ static stint_status prepare(stint_session *s, const stint_session_desc *d)
     s->seed = (uint64_t)train->seed;
     sti_schedule_init(&s->schedule, sti_schedule_section_of(d->recipe), s->optimizer.lr,
                       1, train->steps);
+    STI_TRY(check_ranks(train->shards, stint_net_ranks(d->net)));
     STI_TRY(build(s, d));
     s->desc = (sti_step_engine_desc){.train = &s->net,
                                      .shards = train->shards,

@@ -376,6 +376,44 @@ static void weights_are_judged_by_later_episodes(void **state)
     stint_recipe_destroy(recipe);
 }
 
+/* ---- going on, schedules ---- */
+
+static char *read_text(const char *path)
+{
+    FILE *f = fopen(path, "rb");
+    char *text = calloc(1, 1 << 16);
+    assert_non_null(f);
+    assert_true(fread(text, 1, (1 << 16) - 1, f) > 0);
+    fclose(f);
+    return text;
+}
+
+/* A run that cannot go on leaves its folder as it was. */
+static void what_is_resumed_is_left_alone_first(void **state)
+{
+    (void)state;
+    char path[160];
+    stint_play_result r;
+    stint_recipe *recipe = chain_recipe("again");
+    const stint_play_result whole = train(recipe, false);
+    set(recipe, "train.steps", "7");
+    train(recipe, false);
+    snprintf(path, sizeof path, "%s/again/recipe.ini", folder);
+    char *before = read_text(path);
+    set(recipe, "agent.gamma", "0.5");
+    assert_int_equal(stint_play_train(recipe, &(stint_play_desc){.resume = true}, &r),
+                     STINT_E_USAGE);
+    assert_non_null(strstr(stint_last_error(), "agent.gamma (now 0.5, was 0.99)"));
+    char *after = read_text(path);
+    assert_string_equal(before, after);
+    free(before);
+    free(after);
+    set(recipe, "agent.gamma", "0.99");
+    set(recipe, "train.steps", "12");
+    assert_string_equal(train(recipe, true).weights_sha256, whole.weights_sha256);
+    stint_recipe_destroy(recipe);
+}
+
 /* What auto finds is written down, and is what a run with these numbers has. */
 static void auto_finds_numbers_and_keeps_them(void **state)
 {
@@ -503,6 +541,7 @@ int main(void)
         cmocka_unit_test(a_run_goes_on_where_it_was),
         cmocka_unit_test(the_best_weights_are_kept),
         cmocka_unit_test(weights_are_judged_by_later_episodes),
+        cmocka_unit_test(what_is_resumed_is_left_alone_first),
         cmocka_unit_test(auto_finds_numbers_and_keeps_them),
         cmocka_unit_test(an_agent_is_judged),
         cmocka_unit_test(rally_is_played_from_ram),
