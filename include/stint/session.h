@@ -113,6 +113,10 @@ typedef struct stint_session_desc {
     stint_take_fn *take;
     /* Borrowed for the call. */
     const stint_recipe *recipe;
+    /* What the recipe's schedule goes over: the steps of the whole training, 0: those
+     * of train.steps; and those of an epoch, in which its warm-up, period and
+     * milestones are counted, 0: one. */
+    int64_t steps, epoch_steps;
     /* What the caller takes beside the session; it enters the plan and the budget. */
     const stint_plan_part *others;
     int other_count;

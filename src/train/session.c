@@ -203,7 +203,8 @@ static stint_status prepare(stint_session *s, const stint_session_desc *d)
     s->optimizer = *sti_optimizer_section_of(d->recipe);
     s->seed = (uint64_t)train->seed;
     sti_schedule_init(&s->schedule, sti_schedule_section_of(d->recipe), s->optimizer.lr,
-                      1, train->steps);
+                      d->epoch_steps > 0 ? d->epoch_steps : 1,
+                      d->steps > 0 ? d->steps : train->steps);
     STI_TRY(check_ranks(train->shards, stint_net_ranks(d->net)));
     STI_TRY(build(s, d));
     s->desc = (sti_step_engine_desc){.train = &s->net,

@@ -414,6 +414,29 @@ static void what_is_resumed_is_left_alone_first(void **state)
     stint_recipe_destroy(recipe);
 }
 
+/* Rates of a run that learns from its steps four times fall once, to its end. */
+static void rates_follow_updates(void **state)
+{
+    (void)state;
+    stint_recipe *recipe = chain_recipe("none");
+    sti_play p;
+    set(recipe, "agent.method", "ppo");
+    set(recipe, "agent.epochs", "4");
+    set(recipe, "train.steps", "5");
+    set(recipe, "schedule.name", "one-cycle");
+    set(recipe, "schedule.warmup", "1");
+    assert_int_equal(sti_play_open(recipe, NULL, false, &p), STINT_OK);
+    for (int u = 0; u < 5; u++) {
+        /* The last of an update's steps: 4 of warm-up from 0.04, 16 that fall to 0. */
+        const double want =
+            0.003 * (u == 0 ? 0.04 + 0.96 * 0.75 : (16 - (4 * u - 1)) / 16.0);
+        assert_int_equal(sti_play_turn(&p, NULL), STINT_OK);
+        assert_true(fabs(p.last.lr - want) < 1e-9);
+    }
+    sti_play_close(&p);
+    stint_recipe_destroy(recipe);
+}
+
 /* What auto finds is written down, and is what a run with these numbers has. */
 static void auto_finds_numbers_and_keeps_them(void **state)
 {
@@ -525,6 +548,13 @@ static void what_cannot_be_is_refused(void **state)
     refuse("agent.network", "small", STINT_E_USAGE, "mlp");
     refuse("run.memory", "1M", STINT_E_BUDGET, "--memory");
     stint_recipe *recipe = chain_recipe("refused");
+    stint_play_result r;
+    set(recipe, "train.steps", "0");
+    set(recipe, "train.time", "1s");
+    set(recipe, "schedule.name", "cosine");
+    assert_int_equal(stint_play_train(recipe, &(stint_play_desc){0}, &r),
+                     STINT_E_USAGE);
+    assert_non_null(strstr(stint_last_error(), "schedule.name: cosine"));
     assert_int_not_equal(stint_recipe_set(recipe, "env.frameskip", "0"), STINT_OK);
     stint_recipe_destroy(recipe);
 }
@@ -542,6 +572,7 @@ int main(void)
         cmocka_unit_test(the_best_weights_are_kept),
         cmocka_unit_test(weights_are_judged_by_later_episodes),
         cmocka_unit_test(what_is_resumed_is_left_alone_first),
+        cmocka_unit_test(rates_follow_updates),
         cmocka_unit_test(auto_finds_numbers_and_keeps_them),
         cmocka_unit_test(an_agent_is_judged),
         cmocka_unit_test(rally_is_played_from_ram),
