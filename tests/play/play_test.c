@@ -547,6 +547,9 @@ static void what_cannot_be_is_refused(void **state)
     refuse("agent.epochs", "2", STINT_E_USAGE, "ppo");
     refuse("agent.network", "small", STINT_E_USAGE, "mlp");
     refuse("run.memory", "1M", STINT_E_BUDGET, "--memory");
+    refuse("net.bits", "4", STINT_E_USAGE, "is not for an agent");
+    refuse("net.keep", "0.1", STINT_E_USAGE, "is not for an agent");
+    refuse("data.flip", "true", STINT_E_USAGE, "data.flip");
     stint_recipe *recipe = chain_recipe("refused");
     stint_play_result r;
     set(recipe, "train.steps", "0");
