@@ -202,9 +202,10 @@ static const sti_option rows[] = {
      STI_OPTION_NO_BOUND,
      .default_text = "0s",
      AT(time),
+     .same_weights = true, /* those of a step: it says where a run ends, by a clock */
      .unit = "TIME",
      .help = "end the run after the epoch (of an agent: the update) in which so much "
-             "time is over, as 20min; 0s: never"},
+             "time is over, as 20min, since it began or was resumed; 0s: never"},
 };
 
 uint64_t sti_recipe_seed(const stint_recipe *recipe, sti_stream stream)
