@@ -219,6 +219,12 @@ uint64_t sti_recipe_seed(const stint_recipe *recipe, sti_stream stream)
     return (uint64_t)(own > 0 ? own : train->seed);
 }
 
+bool sti_recipe_is_agent(const stint_recipe *recipe)
+{
+    return !sti_recipe_says(recipe, "env.rom", "") ||
+           sti_recipe_says(recipe, "env.kind", "chain");
+}
+
 /* The nearest batch at or above that the shards divide. */
 static int64_t rounded_batch(int64_t batch, int64_t shards)
 {
@@ -270,7 +276,8 @@ static void check_warmup(const stint_recipe *recipe, sti_complaints *list)
 {
     const sti_train_values *train = sti_train_section_of(recipe);
     const double warmup = sti_schedule_section_of(recipe)->warmup;
-    if (train->steps == 0 && warmup > 0 && warmup > (double)train->epochs)
+    if (train->steps == 0 && warmup > 0 && warmup > (double)train->epochs &&
+        !sti_recipe_is_agent(recipe)) /* which has none */
         sti_complain(list,
                      "schedule.warmup: %s epochs of warm-up are more than the %" PRId64
                      " epochs of the run; use fewer",
@@ -283,7 +290,8 @@ static void check(const stint_recipe *recipe, sti_complaints *list)
     if (train->epochs == 0 && train->steps == 0)
         sti_complain(list,
                      "train.epochs: 0 epochs and 0 steps leave nothing to do; set one");
-    check_batch(train, list);
+    if (!sti_recipe_is_agent(recipe)) /* whose shards are of environments */
+        check_batch(train, list);
     check_warmup(recipe, list);
     check_select(recipe, list);
     if (train->freeze_norm && !train->start)
