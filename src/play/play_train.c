@@ -297,6 +297,11 @@ static stint_status finish(training *t, stint_status st, stint_play_result *resu
         st = save(t);
     if (st == STINT_OK && sti_best_look(&t->play, true) && t->first)
         st = sti_play_log_best(&t->log, &t->play);
+    if (t->play.best.candidate && t->play.best.place.update < 0 && t->first)
+        sti_log(STINT_LOG_INFO,
+                "agent.keep = best: fewer than %d episodes ended, too few to judge by; "
+                "the model has the last weights",
+                STI_RETURNS_MOST);
     if (st == STINT_OK) {
         sti_best_take(&t->play);
         fill_result(t, result);
