@@ -221,8 +221,9 @@ STINT_API stint_status stint_session_save(const stint_session *session,
 
 /** Read back what stint_session_save wrote of such a session (model false), blobs into
  * their places. The texts must be those of the file. STINT_E_INPUT: it is of another
- * graph, a text or a blob's size differs (it is named); a session then is as it was or,
- * where the file was cut, of no use. STINT_E_IO. */
+ * graph, a text or a blob's size differs (it is named), or its bytes are not those that
+ * were written; a session then is as it was or, where a blob's pieces are refused by
+ * who takes them, of no use. STINT_E_IO. */
 STINT_API stint_status stint_session_load(stint_session *session, const char *path,
                                           const stint_session_blob *blobs,
                                           int blob_count,

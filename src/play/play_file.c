@@ -135,12 +135,17 @@ static stint_status compare_recipes(const sti_play *p, const sti_tensor_file *fi
 }
 
 /* A place that no run of these lags comes to. */
-static stint_status check_place(const blobs *b, const char *path)
+static stint_status check_place(const sti_play *p, const blobs *b, const char *path)
 {
     const int64_t rounds = b->place[0], updates = b->place[1];
-    if (updates < 0 || rounds < updates || rounds > updates + 1)
-        return sti_fail(STINT_E_INPUT, "%s: rounds and updates do not fit each other",
-                        path);
+    const sti_rollout_counts *c = &p->rollout.counts;
+    const bool fits = updates >= 0 && updates <= stint_session_steps(p->session) &&
+                      rounds >= updates && rounds <= updates + 1;
+    const int64_t time =
+        !fits || rounds == 0 ? 0 : p->agent.horizon + (rounds - 1) * p->agent.every;
+    if (!fits || c->time != time || c->episodes < 0)
+        return sti_fail(STINT_E_INPUT,
+                        "%s: rounds, updates and steps do not fit each other", path);
     return STINT_OK;
 }
 
@@ -162,7 +167,7 @@ stint_status sti_play_load(sti_play *p, const char *path)
     STI_TRY(compare_recipes(p, file));
     list(p, &b);
     STI_TRY(stint_session_load(p->session, path, b.blob, b.count, texts, 1));
-    STI_TRY(check_place(&b, path));
+    STI_TRY(check_place(p, &b, path));
     take_place(p, &b);
 out:
     sti_tensor_file_close(file);

@@ -416,6 +416,27 @@ static void what_is_resumed_is_left_alone_first(void **state)
     stint_recipe_destroy(recipe);
 }
 
+/* Where the newest checkpoint was damaged, an older one is gone on from. */
+static void a_damaged_checkpoint_is_passed_over(void **state)
+{
+    (void)state;
+    char command[256];
+    stint_recipe *recipe = chain_recipe("damaged");
+    const stint_play_result whole = train(recipe, false);
+    set(recipe, "run.checkpoint_every", "4");
+    set(recipe, "train.steps", "8");
+    train(recipe, false);
+    snprintf(command, sizeof command,
+             "f=%s/damaged/checkpoints/step-00000008.safetensors && "
+             "printf '\\377\\377' | dd of=$f bs=1 seek=$(($(wc -c <$f) / 2)) "
+             "conv=notrunc 2>/dev/null",
+             folder);
+    assert_int_equal(system(command), 0);
+    set(recipe, "train.steps", "12");
+    assert_string_equal(train(recipe, true).weights_sha256, whole.weights_sha256);
+    stint_recipe_destroy(recipe);
+}
+
 /* Rates of a run that learns from its steps four times fall once, to its end. */
 static void rates_follow_updates(void **state)
 {
@@ -579,6 +600,7 @@ int main(void)
         cmocka_unit_test(the_best_weights_are_kept),
         cmocka_unit_test(weights_are_judged_by_later_episodes),
         cmocka_unit_test(what_is_resumed_is_left_alone_first),
+        cmocka_unit_test(a_damaged_checkpoint_is_passed_over),
         cmocka_unit_test(rates_follow_updates),
         cmocka_unit_test(auto_finds_numbers_and_keeps_them),
         cmocka_unit_test(an_agent_is_judged),
