@@ -509,6 +509,15 @@ static void an_agent_is_judged(void **state)
     stint_recipe_destroy(recipe);
 }
 
+static char told[512];
+
+static void keep_told(void *user, stint_log_level level, const char *text)
+{
+    (void)user;
+    if (level == STINT_LOG_WARNING)
+        snprintf(told, sizeof told, "%s", text);
+}
+
 static void rally_is_played_from_ram(void **state)
 {
     (void)state;
@@ -538,13 +547,22 @@ static void rally_is_played_from_ram(void **state)
         stint_play_train(recipe, &(stint_play_desc){.resume = true}, &none),
         STINT_E_INPUT);
     assert_non_null(strstr(stint_last_error(), "play.env"));
+    /* It plays another one, and says so. */
+    stint_play_eval eval;
+    stint_play_eval_desc judged = {.episodes = 1, .rom = RALLY};
+    stint_set_log(keep_told, NULL);
+    assert_int_equal(stint_play_eval_run(r.out, &judged, &eval), STINT_OK);
+    assert_string_equal(told, "");
+    judged.rom = copy;
+    assert_int_equal(stint_play_eval_run(r.out, &judged, &eval), STINT_OK);
+    assert_non_null(strstr(told, "was trained on another program"));
+    stint_set_log(NULL, NULL);
     /* The same image under a title's name has that title's six actions. */
     char command[256], other[128];
     snprintf(other, sizeof other, "%s/pong.bin", folder);
     snprintf(command, sizeof command, "cp %s %s", RALLY, other);
     assert_int_equal(system(command), 0);
-    stint_play_eval eval;
-    const stint_play_eval_desc judged = {.episodes = 1, .rom = other};
+    judged.rom = other;
     assert_int_equal(stint_play_eval_run(r.out, &judged, &eval), STINT_E_INPUT);
     assert_non_null(strstr(stint_last_error(), "18 actions, this game has 6"));
     stint_recipe_destroy(recipe);
