@@ -275,6 +275,13 @@ stint_status sti_play_update(sti_play *p)
     p->group_first = u % p->agent.groups * (p->env.envs / p->agent.groups);
     for (int64_t k = 0; k < p->agent.epochs && st == STINT_OK; k++)
         st = stint_session_step(p->session, &p->last);
+    if (st == STINT_E_FAILED)
+        return sti_fail_context(st,
+                                "update %" PRId64
+                                ": the loss or a gradient is not finite; checkpoints "
+                                "from before it stay; try a lower optimizer.lr, or "
+                                "optimizer.clip. First bad tensor",
+                                u + 1);
     if (st != STINT_OK)
         return st;
     p->updates++;

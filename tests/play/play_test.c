@@ -568,6 +568,20 @@ static void rally_is_played_from_ram(void **state)
     stint_recipe_destroy(recipe);
 }
 
+static void what_is_not_finite_ends_a_run(void **state)
+{
+    (void)state;
+    stint_recipe *recipe = chain_recipe("wild");
+    stint_play_result r;
+    set(recipe, "optimizer.name", "sgd");
+    set(recipe, "optimizer.lr", "1e6");
+    set(recipe, "train.steps", "400");
+    assert_int_equal(stint_play_train(recipe, &(stint_play_desc){0}, &r),
+                     STINT_E_FAILED);
+    assert_non_null(strstr(stint_last_error(), "try a lower optimizer.lr"));
+    stint_recipe_destroy(recipe);
+}
+
 /* ---- refusals ---- */
 
 static void refuse(const char *key, const char *value, stint_status want,
@@ -623,6 +637,7 @@ int main(void)
         cmocka_unit_test(auto_finds_numbers_and_keeps_them),
         cmocka_unit_test(an_agent_is_judged),
         cmocka_unit_test(rally_is_played_from_ram),
+        cmocka_unit_test(what_is_not_finite_ends_a_run),
         cmocka_unit_test(what_cannot_be_is_refused),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
