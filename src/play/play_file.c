@@ -139,8 +139,10 @@ static stint_status check_place(const sti_play *p, const blobs *b, const char *p
 {
     const int64_t rounds = b->place[0], updates = b->place[1];
     const sti_rollout_counts *c = &p->rollout.counts;
+    /* One round more where it was played ahead of an update that failed. */
+    const int64_t ahead = 1 + sti_play_may_overlap(p);
     const bool fits = updates >= 0 && updates <= stint_session_steps(p->session) &&
-                      rounds >= updates && rounds <= updates + 1;
+                      rounds >= updates && rounds <= updates + ahead;
     const int64_t time =
         !fits || rounds == 0 ? 0 : p->agent.horizon + (rounds - 1) * p->agent.every;
     if (!fits || c->time != time || c->episodes < 0)

@@ -289,9 +289,32 @@ static stint_status compare_ends(training *t, const stint_play_result *r)
     return sti_run_share_end(&t->folder, &same);
 }
 
+/* A rank was lost: where the update under way had changed nothing yet, what this one
+ * holds is the state after the last, and is worth keeping. */
+static stint_status rescue(training *t, stint_status st)
+{
+    const sti_play *p = &t->play;
+    const bool lost =
+        t->folder.comm && sti_comm_failure(t->folder.comm, NULL, 0, NULL) != STINT_OK;
+    const bool whole = stint_session_steps(p->session) == p->updates * p->agent.epochs;
+    char words[1024];
+    if (!lost || !whole || !t->first || p->updates == 0)
+        return st;
+    snprintf(words, sizeof words, "%s", stint_last_error());
+    if (save(t) != STINT_OK)
+        return sti_fail(st, "%s; and the checkpoint could not be saved: %s", words,
+                        stint_last_error());
+    return sti_fail(st,
+                    "%s; the checkpoint after update %" PRId64
+                    " is saved, --resume goes on from it",
+                    words, p->updates);
+}
+
 /* The first failure is what the caller hears of. A run that was stopped saves, too. */
 static stint_status finish(training *t, stint_status st, stint_play_result *result)
 {
+    if (st != STINT_OK)
+        st = rescue(t, st);
     stint_status ended = st == STINT_OK ? t->stop : st;
     if (st == STINT_OK)
         st = save(t);

@@ -89,4 +89,19 @@ done
 all_end 0
 [ "$(sha out.0)" = "$straight" ] || fail "stopped and resumed: other weights"
 [ ! -e elsewhere1 ] || fail "rank 1 wrote a folder"
+
+# One that is killed ends all; what rank 0 has is kept, and gone on with by one process.
+once="$endless --set agent.epochs=1 --set agent.method=vtrace"
+begin 2 agent.ini --out lost --steps 1000000 $once --set run.checkpoint_every=3
+until_file "lost/checkpoints/step-*"
+kill -9 "${pids[1]}"
+ends 0 6
+wait "${pids[1]}"
+speaks 0 "is saved, --resume goes on from it"
+update=$(sed 's/.*after update \([0-9]*\) is.*/\1/' err.0 | head -1)
+steps=$((update + 5))
+run 0 train agent.ini --out lost --steps $steps $once --resume --json
+lost=$(sha out)
+run 0 train agent.ini --out unbroken --steps $steps $once --json
+[ "$(sha out)" = "$lost" ] || fail "after a rank was lost: other weights"
 finish
