@@ -90,4 +90,11 @@ refused_of 8 '--profile: is not for an agent' train recipes/rally-ram.ini --prof
 refused_of 8 '--tensorboard: is not for an agent' train recipes/rally-ram.ini --tensorboard b --out none
 refused_of 8 'is the model of an agent' info first
 [ ! -e none ] || fail "a folder was made"
+# A network does not go on in an agent's folder, nor begins anew there.
+seq 2000 >text.txt
+cp first/recipe.ini before.ini
+refused_of 2 'its run was that of an agent' train --data text.txt --set model.name=gpt \
+    --set model.width=12 --set model.heads=2 --set model.depth=1 --set data.tokenizer=byte --steps 1 \
+    --out first --resume
+cmp -s first/recipe.ini before.ini || fail "a refused run wrote its recipe"
 finish
