@@ -124,7 +124,8 @@ typedef struct stint_play_result {
 /** Train an agent as the recipe says.
  *
  * Leaves model.safetensors, log.jsonl, recipe.ini, report.html and checkpoints in the
- * out folder. STINT_E_USAGE: the recipe is not sound, or not that of the run to resume;
+ * out folder. STINT_E_USAGE: the recipe is not sound, or not that of the run to resume
+ * or of the other ranks; STINT_E_PEER: a rank is lost;
  * STINT_E_INPUT, STINT_E_IO: the image, its rules, the folder; STINT_E_BUDGET: it does
  * not fit run.memory (the text says how many environments would); STINT_E_FAILED: the
  * loss is not finite; STINT_E_INTERRUPTED, _TERMINATED after stint_stop(). */

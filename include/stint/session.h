@@ -113,6 +113,10 @@ typedef struct stint_session_desc {
     stint_take_fn *take;
     /* Borrowed for the call. */
     const stint_recipe *recipe;
+    /* What the recipe's schedule goes over: the steps of the whole training, 0: those
+     * of train.steps; and those of an epoch, in which its warm-up, period and
+     * milestones are counted, 0: one. */
+    int64_t steps, epoch_steps;
     /* What the caller takes beside the session; it enters the plan and the budget. */
     const stint_plan_part *others;
     int other_count;
@@ -133,7 +137,8 @@ STINT_API stint_status stint_session_plan(const stint_session_desc *desc,
  *
  * STINT_E_BUDGET: it does not fit run.memory (the text says what would do), or what the
  * machine has; STINT_E_INPUT: the graph, a name that it lacks or has beside those that
- * are filled; STINT_E_MEMORY. The caller closes *session_out. */
+ * are filled; STINT_E_USAGE: fewer shards than ranks; STINT_E_MEMORY. The caller closes
+ * *session_out. */
 STINT_API stint_status stint_session_open(const stint_session_desc *desc,
                                           stint_session **session_out);
 
@@ -216,8 +221,9 @@ STINT_API stint_status stint_session_save(const stint_session *session,
 
 /** Read back what stint_session_save wrote of such a session (model false), blobs into
  * their places. The texts must be those of the file. STINT_E_INPUT: it is of another
- * graph, a text or a blob's size differs (it is named); a session then is as it was or,
- * where the file was cut, of no use. STINT_E_IO. */
+ * graph, a text or a blob's size differs (it is named), or its bytes are not those that
+ * were written; a session then is as it was or, where a blob's pieces are refused by
+ * who takes them, of no use. STINT_E_IO. */
 STINT_API stint_status stint_session_load(stint_session *session, const char *path,
                                           const stint_session_blob *blobs,
                                           int blob_count,

@@ -369,6 +369,21 @@ static void add_size(size_t bytes, sti_text *out)
     sti_text_printf(out, "%zu", bytes);
 }
 
+bool sti_options_is(const sti_option_set *set, int row, const char *value)
+{
+    const sti_option *o = &set->rows[row];
+    if (o->type == STI_OPTION_TEXT || o->type == STI_OPTION_PATH ||
+        o->type == STI_OPTION_LIST) {
+        const char *text = *(const char *const *)field_of(set, row);
+        return strcmp(text ? text : "", value) == 0;
+    }
+    sti_text text = {0};
+    sti_options_value(set, row, &text);
+    const bool same = text.data && strcmp(text.data, value) == 0;
+    sti_text_fini(&text);
+    return same;
+}
+
 void sti_options_value(const sti_option_set *set, int row, sti_text *out)
 {
     const sti_option *o = &set->rows[row];

@@ -114,6 +114,9 @@ stint_status sti_option_split(sti_arena *arena, const char *list,
                               const char ***words_out, int64_t *count_out);
 /* A value as text, as a user would write it. */
 void sti_options_value(const sti_option_set *set, int row, sti_text *out);
+/* Is that text `value`? Of texts and paths this allocates nothing; of others, false
+ * where memory is out. */
+bool sti_options_is(const sti_option_set *set, int row, const char *value);
 
 /* Help: rows with .flag, aligned, defaults and units shown, at most `width` columns. */
 void sti_options_write_help(const sti_option *rows, int count, int width,

@@ -140,12 +140,7 @@ static int find_row(const sti_option_set *set, const char *key)
 bool sti_recipe_says(const stint_recipe *recipe, const char *key, const char *value)
 {
     const int row = find_row(&recipe->set, key);
-    sti_text text = {0};
-    if (row >= 0)
-        sti_options_value(&recipe->set, row, &text);
-    const bool same = text.data && strcmp(text.data, value) == 0;
-    sti_text_fini(&text);
-    return same;
+    return row >= 0 && sti_options_is(&recipe->set, row, value);
 }
 
 static stint_status unknown_key(stint_recipe *recipe, const char *key)

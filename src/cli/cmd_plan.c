@@ -427,6 +427,20 @@ static stint_status plan_answer(sti_cli_call *call, const stint_plan_result *pla
     return status;
 }
 
+static stint_status plan_agent(sti_cli_call *call)
+{
+    const plan_args *args = call->args;
+    const char *what = args->svg             ? "--svg"
+                       : args->tensors       ? "--tensors"
+                       : args->net_ranks > 1 ? "--net-ranks"
+                                             : NULL;
+    return what ? sti_fail(STINT_E_UNSUPPORTED,
+                           "%s: is not for an agent, whose plan is a list of parts, of "
+                           "one process; leave it out",
+                           what)
+                : sti_cli_play_plan(call);
+}
+
 static stint_status plan_run(sti_cli_call *call)
 {
     const plan_args *args = call->args;
@@ -444,7 +458,7 @@ static stint_status plan_run(sti_cli_call *call)
     if (status == STINT_OK && stint_embed_wanted(call->recipe))
         return sti_cli_embed_plan(call, args->svg);
     if (status == STINT_OK && stint_play_wanted(call->recipe))
-        return sti_cli_play_plan(call);
+        return plan_agent(call);
     if (status == STINT_OK)
         sti_cli_say_recipe(call);
     if (status == STINT_OK)

@@ -15,6 +15,7 @@
 #include "net/net.h"
 #include "net/wire.h"
 #include "train/profile.h"
+#include "train/run_section.h"
 
 typedef struct train_args {
     bool resume, force, force_memory, profile, net_sockets;
@@ -188,10 +189,27 @@ static stint_status train(sti_cli_call *call, stint_net *net)
     return status;
 }
 
+/* What looks at the steps of a network of images, text or a field. */
+static stint_status check_guest(const sti_cli_call *call)
+{
+    const train_args *args = call->args;
+    const char *board = sti_run_section_of(call->recipe)->tensorboard;
+    const char *what = args->profile     ? "--profile"
+                       : board && *board ? "--tensorboard"
+                                         : NULL;
+    const bool agent = stint_play_wanted(call->recipe);
+    if (!what || (!agent && !stint_embed_wanted(call->recipe)))
+        return STINT_OK;
+    return sti_fail(STINT_E_UNSUPPORTED, "%s: is not for %s; leave it out", what,
+                    agent ? "an agent" : "a model of clicks");
+}
+
 static stint_status train_run(sti_cli_call *call)
 {
     stint_net *net = NULL;
     stint_status status = stint_recipe_check(call->recipe);
+    if (status == STINT_OK)
+        status = check_guest(call);
     if (status == STINT_OK)
         status = join(call, call->args, &net);
     if (status != STINT_OK)

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 
 #include "play/env_section.h"
+#include "train/schedule_section.h"
 #include "train/train_section.h"
 
 #define AT(field) .offset = offsetof(sti_agent_values, field)
@@ -120,6 +121,18 @@ static void check_groups(const sti_agent_values *agent, int64_t envs, int64_t sh
                          agent->groups * shards);
 }
 
+/* These rates fall towards the end of the run. */
+static void check_schedule(const stint_recipe *recipe, sti_complaints *list)
+{
+    const sti_schedule_values *s = sti_schedule_section_of(recipe);
+    const bool ends = s->name == STI_SCHEDULE_ONE_CYCLE ||
+                      (s->name == STI_SCHEDULE_COSINE && s->period <= 0);
+    if (ends && sti_train_section_of(recipe)->steps == 0)
+        sti_complain(list, "schedule.name: cosine and one-cycle fall until the last "
+                           "update, whose number is not known; give train.steps, or "
+                           "choose constant, step or a schedule.period");
+}
+
 static void check(const stint_recipe *recipe, sti_complaints *list)
 {
     const sti_agent_values *agent = sti_agent_section_of(recipe);
@@ -127,6 +140,7 @@ static void check(const stint_recipe *recipe, sti_complaints *list)
     if (!sti_env_wanted(recipe))
         return;
     check_groups(agent, env->envs, sti_train_section_of(recipe)->shards, list);
+    check_schedule(recipe, list);
     if (agent->epochs > 1 && agent->method != STI_AGENT_PPO)
         sti_complain(list, "agent.epochs: steps are learned from more than once by ppo "
                            "alone; leave it at 1, or set agent.method = ppo");

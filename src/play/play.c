@@ -133,6 +133,14 @@ static void list_others(const sti_play *p, size_t weights, int threads,
                                  p->agent.keep == STI_KEEP_BEST ? 2 * weights : 0};
 }
 
+/* An update is `epochs` steps. Where the time alone ends the run, nothing of the
+ * schedule is about its end (agent_section.c sees to that). */
+static int64_t steps_of(const sti_play *p)
+{
+    const int64_t updates = sti_train_section_of(p->recipe)->steps;
+    return updates > 0 ? updates * p->agent.epochs : INT64_MAX;
+}
+
 static stint_status open_session(sti_play *p, stint_net *net, int threads,
                                  bool plan_only)
 {
@@ -157,6 +165,8 @@ static stint_status open_session(sti_play *p, stint_net *net, int threads,
         .fill = fill_learning,
         .user = p,
         .recipe = p->recipe,
+        .steps = steps_of(p),
+        .epoch_steps = p->agent.epochs,
         .others = parts,
         .other_count = OTHERS,
         .others_held_bytes = held,
@@ -265,6 +275,13 @@ stint_status sti_play_update(sti_play *p)
     p->group_first = u % p->agent.groups * (p->env.envs / p->agent.groups);
     for (int64_t k = 0; k < p->agent.epochs && st == STINT_OK; k++)
         st = stint_session_step(p->session, &p->last);
+    if (st == STINT_E_FAILED)
+        return sti_fail_context(st,
+                                "update %" PRId64
+                                ": the loss or a gradient is not finite; checkpoints "
+                                "from before it stay; try a lower optimizer.lr, or "
+                                "optimizer.clip. First bad tensor",
+                                u + 1);
     if (st != STINT_OK)
         return st;
     p->updates++;

@@ -2,6 +2,7 @@
 #ifndef STI_PLAY_PLAY_H
 #define STI_PLAY_PLAY_H
 
+#include "net/comm.h"
 #include "play/env_section.h"
 #include "play/rollout.h"
 #include "stint/play.h"
@@ -82,6 +83,8 @@ stint_status sti_play_turn(sti_play *play, sti_ahead *ahead);
 
 /* ---- play_auto.c ---- */
 
+/* Does the recipe leave numbers to be found? */
+bool sti_play_is_auto(const stint_recipe *recipe);
 /* A copy of the recipe with numbers in the place of `auto`, found by trying or, of a
  * run that goes on, in its folder's recipe.ini; *settled_out NULL: there is no auto. */
 stint_status sti_play_settle(const stint_recipe *recipe, const char *resume_folder,
@@ -94,6 +97,8 @@ stint_status sti_play_explain_budget(const stint_recipe *recipe);
 stint_status sti_play_save(sti_play *play, const char *path, bool model);
 /* From a checkpoint of the same recipe. */
 stint_status sti_play_load(sti_play *play, const char *path);
+/* All ranks go on from what rank 0 has. Collective. */
+stint_status sti_play_share(sti_play *play, sti_comm *comm);
 
 /* ---- play_report.c ---- */
 

@@ -24,7 +24,7 @@ typedef struct cut {
     int64_t envs, horizon, every, groups;
 } cut;
 
-static bool is_auto(const stint_recipe *recipe)
+bool sti_play_is_auto(const stint_recipe *recipe)
 {
     const sti_agent_values *a = sti_agent_section_of(recipe);
     return sti_env_section_of(recipe)->envs == 0 || a->horizon == 0 || a->every == 0 ||
@@ -168,7 +168,7 @@ stint_status sti_play_settle(const stint_recipe *recipe, const char *resume_fold
 {
     stint_recipe *copy = NULL;
     *settled_out = NULL;
-    if (!is_auto(recipe))
+    if (!sti_play_is_auto(recipe))
         return STINT_OK;
     stint_status st = sti_recipe_copy(recipe, &copy);
     if (st == STINT_OK)

@@ -135,13 +135,27 @@ static stint_status compare_recipes(const sti_play *p, const sti_tensor_file *fi
 }
 
 /* A place that no run of these lags comes to. */
-static stint_status check_place(const blobs *b, const char *path)
+static stint_status check_place(const sti_play *p, const blobs *b, const char *path)
 {
     const int64_t rounds = b->place[0], updates = b->place[1];
-    if (updates < 0 || rounds < updates || rounds > updates + 1)
-        return sti_fail(STINT_E_INPUT, "%s: rounds and updates do not fit each other",
-                        path);
+    const sti_rollout_counts *c = &p->rollout.counts;
+    /* One round more where it was played ahead of an update that failed. */
+    const int64_t ahead = 1 + sti_play_may_overlap(p);
+    const bool fits = updates >= 0 && updates <= stint_session_steps(p->session) &&
+                      rounds >= updates && rounds <= updates + ahead;
+    const int64_t time =
+        !fits || rounds == 0 ? 0 : p->agent.horizon + (rounds - 1) * p->agent.every;
+    if (!fits || c->time != time || c->episodes < 0)
+        return sti_fail(STINT_E_INPUT,
+                        "%s: rounds, updates and steps do not fit each other", path);
     return STINT_OK;
+}
+
+static void take_place(sti_play *p, const blobs *b)
+{
+    p->rounds = b->place[0];
+    p->updates = b->place[1];
+    p->rollout.frames_before = p->rollout.counts.frames;
 }
 
 stint_status sti_play_load(sti_play *p, const char *path)
@@ -155,11 +169,43 @@ stint_status sti_play_load(sti_play *p, const char *path)
     STI_TRY(compare_recipes(p, file));
     list(p, &b);
     STI_TRY(stint_session_load(p->session, path, b.blob, b.count, texts, 1));
-    STI_TRY(check_place(&b, path));
-    p->rounds = b.place[0];
-    p->updates = b.place[1];
-    p->rollout.frames_before = p->rollout.counts.frames;
+    STI_TRY(check_place(p, &b, path));
+    take_place(p, &b);
 out:
     sti_tensor_file_close(file);
+    return st;
+}
+
+/* ---- ranks ---- */
+
+/* What is made piece by piece on rank 0 is taken so by the others. */
+static stint_status share_pieces(const stint_session_blob *b, sti_comm *comm)
+{
+    const bool first = sti_comm_rank(comm) == 0;
+    void *piece = sti_alloc(b->piece_bytes, "play.piece");
+    stint_status st = sti_comm_agree(comm, piece ? STINT_OK : STINT_E_MEMORY);
+    for (size_t k = 0; k * b->piece_bytes < b->bytes && st == STINT_OK; k++) {
+        if (first)
+            b->make(b->user, (int64_t)k, piece);
+        st = sti_comm_broadcast(comm, 0, piece, b->piece_bytes);
+        if (st == STINT_OK && !first)
+            st = b->take(b->user, (int64_t)k, piece);
+    }
+    sti_free(piece);
+    return st;
+}
+
+stint_status sti_play_share(sti_play *p, sti_comm *comm)
+{
+    blobs b;
+    list(p, &b);
+    sti_comm_set_context(comm, "the start from a checkpoint", 0);
+    stint_status st = stint_session_share(p->session);
+    for (int i = 0; i < b.count && st == STINT_OK; i++)
+        st = b.blob[i].data
+                 ? sti_comm_broadcast(comm, 0, b.blob[i].data, b.blob[i].bytes)
+                 : share_pieces(&b.blob[i], comm);
+    if (st == STINT_OK)
+        take_place(p, &b);
     return st;
 }

@@ -2,9 +2,11 @@
 #ifndef STI_PLAY_PLAY_META_H
 #define STI_PLAY_PLAY_META_H
 
-#define STI_PLAY_META_RECIPE  "recipe"       /* INI */
-#define STI_PLAY_META_ENV     "play.env"     /* facts.identity */
-#define STI_PLAY_META_NETWORK "play.network" /* small, large or mlp */
+#include "store/model_meta.h"
+
+#define STI_PLAY_META_RECIPE  "recipe"      /* INI */
+#define STI_PLAY_META_ENV     "play.env"    /* facts.identity */
+#define STI_PLAY_META_NETWORK STI_META_PLAY /* small, large or mlp */
 #define STI_PLAY_META_ACTIONS "play.actions"
 #define STI_PLAY_META_WEIGHTS "weights_sha256"
 

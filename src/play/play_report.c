@@ -134,6 +134,12 @@ static void add_figures(const play_report *r, sti_text *out)
     figure(out, number(u, "env_frames") * 1e-6, 3, "million frames");
     figure(out, number(u, "update"), 0, "updates");
     figure(out, number(u, "policy_lag"), 2, "updates between acting and learning");
+    if (isfinite(number(r->end, "model_return_mean"))) {
+        figure(out, number(r->end, "model_update"), 0,
+               "update whose weights the model has");
+        figure(out, number(r->end, "model_return_mean"), 2,
+               "mean return that these were chosen by");
+    }
     sti_page_figures_end(out);
 }
 

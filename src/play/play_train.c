@@ -11,6 +11,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/stop.h"
+#include "net/net.h"
 #include "play/play.h"
 #include "play/play_log.h"
 #include "store/checkpoint_file.h"
@@ -22,12 +23,13 @@
 typedef struct training {
     const stint_play_desc *desc;
     stint_train_desc folder_desc;
-    sti_run folder;        /* of it run_folder.c's part: names, lock, what is old */
+    sti_run folder;        /* of it names, lock, what is old, what ranks agree on */
     stint_recipe *settled; /* the recipe without `auto`; NULL: it had none */
     sti_play play;
     sti_ahead *ahead;
     sti_json_log log;
-    bool first; /* rank 0, which writes the files */
+    bool first;        /* rank 0, which has the files */
+    stint_status stop; /* what any rank was asked for; STINT_OK: to go on */
     int64_t start_ns, told_ns, line_ns;
     int64_t frames_at_start, frames_at_line;
 } training;
@@ -85,13 +87,14 @@ static stint_status resume(training *t, bool *found_out)
     return st;
 }
 
-static stint_status begin_folder(training *t)
+/* Nothing of an earlier run changes before it is known that this one can go on. */
+static stint_status begin_folder(training *t, bool *found_out)
 {
     stint_status st = sti_run_lock_folder(&t->folder);
     if (st == STINT_OK)
         st = sti_run_remove_leavings(&t->folder);
-    if (st == STINT_OK && !t->desc->resume)
-        st = sti_run_remove_old(&t->folder);
+    if (st == STINT_OK)
+        st = t->desc->resume ? resume(t, found_out) : sti_run_remove_old(&t->folder);
     if (st == STINT_OK)
         st = sti_run_write_recipe(&t->folder);
     return st;
@@ -100,11 +103,12 @@ static stint_status begin_folder(training *t)
 static stint_status begin(training *t)
 {
     bool found = false;
-    stint_status st = STINT_OK;
-    if (t->first)
-        STI_TRY(begin_folder(t));
-    if (t->desc->resume)
-        STI_TRY(resume(t, &found));
+    stint_status st = t->first ? begin_folder(t, &found) : STINT_OK;
+    st = sti_run_agree(&t->folder, st);
+    if (st != STINT_OK)
+        return st;
+    if (t->desc->resume && t->folder.comm)
+        STI_TRY(sti_play_share(&t->play, t->folder.comm));
     if (t->first) {
         STI_TRY(sti_json_log_open(&t->log, t->folder.log_path));
         STI_TRY(sti_play_log_begin(&t->log, &t->play, found));
@@ -194,7 +198,7 @@ static stint_status after_update(training *t)
     }
     if (t->first && is_due(run->hash_every, update))
         STI_TRY(sti_play_log_state(&t->log, &t->play));
-    if (is_due(run->checkpoint_every, update) || sti_stop_take_save())
+    if (is_due(run->checkpoint_every, update))
         STI_TRY(save(t));
     tell(t, false);
 out:
@@ -208,10 +212,22 @@ static bool is_last(const training *t)
     return steps > 0 && t->play.updates + 1 >= steps;
 }
 
+/* What any rank was asked for since the last update. */
+static stint_status hear_requests(training *t)
+{
+    bool wanted = false;
+    t->folder.position.step = t->play.updates;
+    const stint_status st = sti_run_share_requests(&t->folder, &wanted, &t->stop);
+    return st == STINT_OK && wanted ? save(t) : st;
+}
+
 static stint_status loop(training *t)
 {
     stint_status st = STINT_OK;
-    while (st == STINT_OK && share_done(t) < 1 && sti_stop_asked() == STINT_OK) {
+    while (st == STINT_OK && share_done(t) < 1) {
+        st = hear_requests(t);
+        if (st != STINT_OK || t->stop != STINT_OK)
+            break;
         st = sti_play_turn(&t->play, is_last(t) ? NULL : t->ahead);
         if (st == STINT_OK)
             st = after_update(t);
@@ -265,19 +281,54 @@ static void fill_result(const training *t, stint_play_result *r)
     snprintf(r->out, sizeof r->out, "%s", t->folder.out);
 }
 
+/* All ranks have played the same and hold the same weights, to the bit. */
+static stint_status compare_ends(training *t, const stint_play_result *r)
+{
+    stint_train_result same = {.ranks = 1};
+    memcpy(same.weights_sha256, r->weights_sha256, sizeof same.weights_sha256);
+    return sti_run_share_end(&t->folder, &same);
+}
+
+/* A rank was lost: where the update under way had changed nothing yet, what this one
+ * holds is the state after the last, and is worth keeping. */
+static stint_status rescue(training *t, stint_status st)
+{
+    const sti_play *p = &t->play;
+    const bool lost =
+        t->folder.comm && sti_comm_failure(t->folder.comm, NULL, 0, NULL) != STINT_OK;
+    const bool whole = stint_session_steps(p->session) == p->updates * p->agent.epochs;
+    char words[1024];
+    if (!lost || !whole || !t->first || p->updates == 0)
+        return st;
+    snprintf(words, sizeof words, "%s", stint_last_error());
+    if (save(t) != STINT_OK)
+        return sti_fail(st, "%s; and the checkpoint could not be saved: %s", words,
+                        stint_last_error());
+    return sti_fail(st,
+                    "%s; the checkpoint after update %" PRId64
+                    " is saved, --resume goes on from it",
+                    words, p->updates);
+}
+
 /* The first failure is what the caller hears of. A run that was stopped saves, too. */
 static stint_status finish(training *t, stint_status st, stint_play_result *result)
 {
-    stint_status ended = st;
-    if (st == STINT_OK && share_done(t) < 1 && sti_stop_asked() != STINT_OK)
-        ended = sti_stop_asked();
+    if (st != STINT_OK)
+        st = rescue(t, st);
+    stint_status ended = st == STINT_OK ? t->stop : st;
     if (st == STINT_OK)
         st = save(t);
     if (st == STINT_OK && sti_best_look(&t->play, true) && t->first)
         st = sti_play_log_best(&t->log, &t->play);
+    if (t->play.best.candidate && t->play.best.place.update < 0 && t->first)
+        sti_log(STINT_LOG_INFO,
+                "agent.keep = best: fewer than %d episodes ended, too few to judge by; "
+                "the model has the last weights",
+                STI_RETURNS_MOST);
     if (st == STINT_OK) {
         sti_best_take(&t->play);
         fill_result(t, result);
+        st = compare_ends(t, result);
     }
     if (st == STINT_OK && t->first)
         st = sti_play_save(&t->play, t->folder.model_path, true);
@@ -300,16 +351,15 @@ static stint_status finish(training *t, stint_status st, stint_play_result *resu
 /* Numbers in the place of `auto`, which then are the recipe's. */
 static stint_status settle(training *t)
 {
-    const stint_status st = sti_play_settle(
-        t->play.recipe, t->desc->resume ? t->folder.out : NULL, &t->settled);
-    if (st != STINT_OK || !t->settled)
-        return st;
-    if (t->desc->net && stint_net_ranks(t->desc->net) > 1)
+    if (t->folder.comm && sti_play_is_auto(t->play.recipe))
         return sti_fail(STINT_E_USAGE, "auto: what several processes would find "
                                        "differs; give env.envs, agent.horizon, "
                                        "agent.every and agent.groups");
-    t->play.recipe = t->folder.recipe = t->settled;
-    return STINT_OK;
+    const stint_status st = sti_play_settle(
+        t->play.recipe, t->desc->resume ? t->folder.out : NULL, &t->settled);
+    if (st == STINT_OK && t->settled)
+        t->play.recipe = t->folder.recipe = t->settled;
+    return st;
 }
 
 static stint_status open_play(training *t)
@@ -320,7 +370,8 @@ static stint_status open_play(training *t)
     return st == STINT_E_BUDGET ? sti_play_explain_budget(recipe) : st;
 }
 
-static stint_status prepare(training *t)
+/* What a process can find out for itself. */
+static stint_status prepare_here(training *t)
 {
     stint_status st;
     STI_TRY(check(t));
@@ -329,6 +380,25 @@ static stint_status prepare(training *t)
         STI_TRY(sti_run_check_folder(&t->folder));
     STI_TRY(settle(t));
     STI_TRY(open_play(t));
+out:
+    return st;
+}
+
+/* Are all ranks about to play the same? */
+static stint_status compare_plays(training *t)
+{
+    char words[96];
+    snprintf(words, sizeof words, "program and rules of SHA-256 %.16s",
+             stint_env_describe(t->play.envs)->identity);
+    return sti_run_compare_data(&t->folder, words,
+                                sti_train_section_of(t->play.recipe)->steps);
+}
+
+static stint_status prepare(training *t)
+{
+    stint_status st;
+    STI_TRY(sti_run_agree(&t->folder, prepare_here(t)));
+    STI_TRY(compare_plays(t));
     if (t->desc->planned)
         t->desc->planned(t->desc->user, stint_session_describe(t->play.session));
     STI_TRY(begin(t));
@@ -339,13 +409,14 @@ out:
 stint_status stint_play_train(const stint_recipe *recipe, const stint_play_desc *desc,
                               stint_play_result *result_out)
 {
-    training t = {.desc = desc,
-                  .folder_desc = {.resume = desc->resume, .force = desc->force},
-                  .folder = {.recipe = recipe, .lock_fd = -1},
-                  .play = {.recipe = recipe},
-                  .log = {.fd = -1},
-                  .first = !desc->net || stint_net_rank(desc->net) == 0,
-                  .start_ns = sti_clock_ns()};
+    training t = {
+        .desc = desc,
+        .folder_desc = {.resume = desc->resume, .force = desc->force},
+        .folder = {.recipe = recipe, .comm = sti_net_comm(desc->net), .lock_fd = -1},
+        .play = {.recipe = recipe},
+        .log = {.fd = -1},
+        .first = !desc->net || stint_net_rank(desc->net) == 0,
+        .start_ns = sti_clock_ns()};
     stint_play_result result = {0};
     t.folder.desc = &t.folder_desc;
     stint_status st = prepare(&t);
@@ -353,6 +424,8 @@ stint_status stint_play_train(const stint_recipe *recipe, const stint_play_desc 
         st = finish(&t, loop(&t), &result);
     if (st == STINT_OK)
         *result_out = result;
+    if (st != STINT_OK && st != t.stop && t.folder.comm && !t.folder.common)
+        sti_comm_give_up(t.folder.comm, st);
     sti_ahead_destroy(t.ahead);
     sti_json_log_close(&t.log);
     sti_play_close(&t.play);

@@ -89,6 +89,16 @@ static stint_status check_actions(const sti_player *p, const player_model *m,
                     path, m->actions, actions);
 }
 
+/* Another program of as many actions may be played, but not unnoticed. */
+static void compare_program(const sti_player *p, const player_model *m)
+{
+    const char *then = sti_tensor_file_text(m->file, STI_PLAY_META_ENV);
+    if (then && strcmp(then, stint_env_describe(p->envs)->identity) != 0)
+        sti_log(STINT_LOG_WARNING,
+                "%s: was trained on another program than this one, or by other rules",
+                sti_tensor_file_path(m->file));
+}
+
 static stint_status open_acting(sti_player *p, const player_model *m, int threads,
                                 uint64_t seed)
 {
@@ -132,6 +142,7 @@ stint_status sti_player_open(const char *path, const char *rom, int64_t envs,
     STI_TRY(read_model(p, model, &m));
     STI_TRY(open_envs(p, path, rom, seed, threads));
     STI_TRY(check_actions(p, &m, model));
+    compare_program(p, &m);
     STI_TRY(open_acting(p, &m, threads, seed));
 out:
     sti_tensor_file_close(m.file);

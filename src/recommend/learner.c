@@ -354,6 +354,12 @@ static void list_others(const sti_learner *l, size_t rows,
                           l->clicks.fields > 0 ? exchange_bytes(l) : 0};
 }
 
+/* Steps of an epoch, for the schedule. */
+static int64_t epoch_steps(const sti_learner *l)
+{
+    return l->clicks.train > l->batch ? l->clicks.train / l->batch : 1;
+}
+
 static stint_status make_session(sti_learner *l, const sti_learner_desc *d, size_t rows,
                                  bool plan_only)
 {
@@ -382,6 +388,8 @@ static stint_status make_session(sti_learner *l, const sti_learner_desc *d, size
                                      .taken_count = l->clicks.fields > 0 ? 1 : 0,
                                      .take = take,
                                      .recipe = d->recipe,
+                                     .steps = l->steps,
+                                     .epoch_steps = epoch_steps(l),
                                      .others = parts,
                                      .other_count = l->ranks > 1 ? OTHERS : OTHERS - 1,
                                      .net = d->net};

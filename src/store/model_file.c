@@ -52,6 +52,11 @@ stint_status sti_model_read_classes(stint_model_file *m)
                         "%s: is a model of clicks, which stint eval, run, report and "
                         "export embeddings take",
                         sti_tensor_file_path(m->file));
+    if (!text && text_of(m, STI_META_PLAY))
+        return sti_fail(
+            STINT_E_UNSUPPORTED,
+            "%s: is the model of an agent, which stint eval and report take",
+            sti_tensor_file_path(m->file));
     stint_status st = count >= 1 && count <= CLASSES_MAX
                           ? STINT_OK
                           : broken(m, "it names no classes");

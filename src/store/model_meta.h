@@ -32,7 +32,8 @@
 #define STI_META_FIELD_SHA "field_sha256"
 /* Recommendation models have it in place of all those: the hash of their ranks. */
 #define STI_META_CLICKS    "embed.data"
-#define STI_META_IMAGE     "image" /* height width channels */
+#define STI_META_PLAY      "play.network" /* of an agent's model */
+#define STI_META_IMAGE     "image"        /* height width channels */
 #define STI_META_MEAN      "mean"
 #define STI_META_DEVIATION "deviation"
 #define STI_META_STEP      "step"

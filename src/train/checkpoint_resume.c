@@ -320,6 +320,18 @@ static stint_status check_recipe(const sti_saver *s, const sti_tensor_file *f,
     return st;
 }
 
+/* Sessions of guests have files of their own, which are not broken. */
+static stint_status check_kind(const sti_tensor_file *f)
+{
+    const bool agent = sti_tensor_file_text(f, STI_META_PLAY);
+    if (!agent && !sti_tensor_file_text(f, STI_META_CLICKS))
+        return STINT_OK;
+    return sti_fail(STINT_E_USAGE,
+                    "%s: its run was that of %s; give its recipe, or train into "
+                    "another --out",
+                    sti_tensor_file_path(f), agent ? "an agent" : "a model of clicks");
+}
+
 /* *usable false with STINT_OK: broken (logged). */
 static stint_status try_file(sti_saver *s, const char *path, sti_position *position,
                              bool *usable)
@@ -327,6 +339,10 @@ static stint_status try_file(sti_saver *s, const char *path, sti_position *posit
     sti_tensor_file *f = NULL;
     *usable = false;
     stint_status st = sti_tensor_file_open(path, &f);
+    if (st == STINT_OK && check_kind(f) != STINT_OK) {
+        sti_tensor_file_close(f);
+        return STINT_E_USAGE;
+    }
     if (st == STINT_OK)
         st = sti_position_read(f, position);
     if (st == STINT_OK) {

@@ -22,7 +22,8 @@ static bool in_packing(const stint_recipe *recipe)
 
 static bool in_net_bits(const stint_recipe *recipe)
 {
-    return sti_recipe_view_of(recipe).net->bits != 32;
+    const sti_net_values *net = sti_recipe_view_of(recipe).net;
+    return net->bits != 32 || net->keep < 1 || net->link;
 }
 
 static bool in_start(const stint_recipe *recipe)
@@ -166,16 +167,18 @@ const sti_feature sti_features[] = {
      in_bf16, I | T | C, true},
     {"packing", "error.pack", "error.pack=all error.tau=0.01",
      "activations packed with bounded errors", in_packing, I | T | F, false},
-    {"net bits", "net.bits", "net.bits=4", "compressed sums of gradients", in_net_bits,
-     I | T | F | A, false},
+    {"net bits", "net.bits", "net.bits=4",
+     "compressed sums of gradients; net.link and net.keep likewise", in_net_bits,
+     I | T | F, false},
     {"start", "train.start", "train.start=START", "training from a model", in_start,
      I | T | F | C, false},
     {"reference", "loss.reference", "loss.reference=REFERENCE",
      "a loss against another model's answers", in_reference, I | T, true},
     {"prune", "prune.sparsity", "prune.sparsity=0.5", "weights that stay zero",
      in_prune, I | T | F | C, false},
-    {"quantise", "quantise.bits", "quantise.bits=4", "rounded weights", in_quantise,
-     I | T, true},
+    {"quantise", "quantise.bits", "quantise.bits=4",
+     "rounded weights, but of update.what = lora, whose sums would be rounded",
+     in_quantise, I | T, true},
     {"freeze norm", "train.freeze_norm", "train.freeze_norm=true train.start=START",
      "batch-norm with the statistics of the model to begin from", in_freeze_norm,
      I | T | F, false},
@@ -225,7 +228,8 @@ const sti_feature sti_features[] = {
      "update.frozen=int8 update.what=bias train.start=START",
      "frozen weights in a byte a number", in_frozen_bytes, I | T, false},
     {"at once", "update.at_once", "update.at_once=true train.shards=1",
-     "parameters are updated within the step, where a gradient is whole before its end",
+     "parameters are updated within the step, where a gradient is whole before its "
+     "end; of one process",
      in_at_once, I | T, false},
     {NULL, NULL, NULL, NULL, NULL, 0, false}};
 
@@ -310,14 +314,19 @@ static int kind_of(const stint_recipe *recipe)
                                           : STI_KIND_IMAGES;
 }
 
-static const char *refuse_kind(const sti_feature *f, int kind, char words[256])
+enum { REFUSAL_BYTES = 512 };
+
+/* What it is names the other keys that ask for it, too. */
+static const char *refuse_kind(const sti_feature *f, int kind,
+                               char words[REFUSAL_BYTES])
 {
-    int n = snprintf(words, 256, "%s: is not for %s, but for", f->key,
-                     sti_kind_words[kind]);
+    int n = snprintf(words, REFUSAL_BYTES, "%s (%s): is not for %s, but for", f->key,
+                     f->what, sti_kind_words[kind]);
     const char *gap = " ";
     for (int i = 0; i < STI_KINDS; i++)
         if (f->kinds >> i & 1 && i != STI_KIND_CLICKS) {
-            n += snprintf(words + n, 256 - (size_t)n, "%s%s", gap, sti_kind_words[i]);
+            n += snprintf(words + n, REFUSAL_BYTES - (size_t)n, "%s%s", gap,
+                          sti_kind_words[i]);
             gap = ", ";
         }
     return words;
@@ -336,7 +345,7 @@ void sti_combinations_check(const stint_recipe *recipe, sti_complaints *list)
     const int kind = kind_of(recipe);
     /* These are told by sti_combinations_check_kind. */
     const bool later = kind == STI_KIND_TEXT || kind == STI_KIND_FIELD;
-    char words[256];
+    char words[REFUSAL_BYTES];
     for (const sti_feature *f = sti_features; f->name; f++)
         if (!(f->kinds >> kind & 1) && !(later && f->unsupported) && f->in(recipe))
             sti_complain(list, "%s", refuse_kind(f, kind, words));
@@ -348,7 +357,7 @@ void sti_combinations_check(const stint_recipe *recipe, sti_complaints *list)
 stint_status sti_combinations_check_kind(const stint_recipe *recipe)
 {
     const int kind = kind_of(recipe);
-    char words[256];
+    char words[REFUSAL_BYTES];
     for (const sti_feature *f = sti_features; f->name; f++)
         if (f->unsupported && !(f->kinds >> kind & 1) && f->in(recipe))
             return sti_fail(STINT_E_UNSUPPORTED, "%s", refuse_kind(f, kind, words));

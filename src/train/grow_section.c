@@ -4,6 +4,7 @@
 #include <inttypes.h>
 
 #include "base/units.h"
+#include "train/error_section.h"
 #include "train/train_section.h"
 
 enum { MOST_SHARE = 8 }; /* of the training set */
@@ -112,6 +113,10 @@ static void check_images(const stint_recipe *recipe, sti_complaints *list)
                      "grow.images: %" PRId64 " image%s are less than the first "
                      "micro-batch of %" PRId64 "; use that or more, or 0",
                      grow->images, sti_s(grow->images), first);
+    if (grow->by == STI_GROW_SCHEDULE &&
+        sti_error_section_of(recipe)->pack == STI_PACK_ALL)
+        sti_complain(list, "error.pack: where micro-batches grow all activations are "
+                           "exact; leave it at auto, or grow.images at 0");
 }
 
 static void check(const stint_recipe *recipe, sti_complaints *list)

@@ -22,12 +22,6 @@ sti_recipe_view sti_recipe_view_of(const stint_recipe *recipe)
                              .run = sti_run_section_of(recipe)};
 }
 
-bool sti_recipe_is_agent(const stint_recipe *recipe)
-{
-    return !sti_recipe_says(recipe, "env.rom", "") ||
-           sti_recipe_says(recipe, "env.kind", "chain");
-}
-
 bool sti_recipe_is_clicks(const stint_recipe *recipe)
 {
     return stint_model_is_clicks(sti_recipe_network(recipe));

@@ -41,8 +41,6 @@ typedef struct sti_recipe_view {
 /* Valid as long as the recipe; its values are seen as they are later set. */
 sti_recipe_view sti_recipe_view_of(const stint_recipe *recipe);
 
-/* An agent plays, and its network follows from what it sees. */
-bool sti_recipe_is_agent(const stint_recipe *recipe);
 /* A recommendation model is checked by [embedding], which says what it goes with. */
 bool sti_recipe_is_clicks(const stint_recipe *recipe);
 

@@ -1,6 +1,7 @@
 /* Training a graph of the caller's own by the step engine. */
 #include "stint/session.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -168,6 +169,17 @@ static stint_status take_shard(void *user, int64_t micro, sti_exec *exec)
     return STINT_OK;
 }
 
+/* Every rank has a shard at least. */
+static stint_status check_ranks(int64_t shards, int ranks)
+{
+    if (ranks <= shards)
+        return STINT_OK;
+    return sti_fail(STINT_E_USAGE,
+                    "train.shards: %" PRId64 " shard%s cannot be shared out to %d "
+                    "processes; start at most %" PRId64,
+                    shards, sti_s(shards), ranks, shards);
+}
+
 static stint_status prepare(stint_session *s, const stint_session_desc *d)
 {
     const sti_train_values *train = sti_train_section_of(d->recipe);
@@ -191,7 +203,9 @@ static stint_status prepare(stint_session *s, const stint_session_desc *d)
     s->optimizer = *sti_optimizer_section_of(d->recipe);
     s->seed = (uint64_t)train->seed;
     sti_schedule_init(&s->schedule, sti_schedule_section_of(d->recipe), s->optimizer.lr,
-                      1, train->steps);
+                      d->epoch_steps > 0 ? d->epoch_steps : 1,
+                      d->steps > 0 ? d->steps : train->steps);
+    STI_TRY(check_ranks(train->shards, stint_net_ranks(d->net)));
     STI_TRY(build(s, d));
     s->desc = (sti_step_engine_desc){.train = &s->net,
                                      .shards = train->shards,
@@ -243,9 +257,9 @@ static stint_status check_budget(const stint_plan_result *r)
     if (!r->fits)
         return sti_fail(STINT_E_BUDGET,
                         "the run needs %s, --memory allows %s; the least that would do "
-                        "is --memory %s",
+                        "is --memory %zuM",
                         sti_bytes_text(r->peak_bytes), sti_bytes_text(r->budget_bytes),
-                        sti_bytes_text(r->smallest_bytes));
+                        (r->smallest_bytes + ((size_t)1 << 20) - 1) >> 20);
     return sti_memory_limit_check(r->peak_bytes, "the run", "a smaller batch");
 }
 

@@ -112,12 +112,91 @@ static stint_status write_row(void *user, const sti_tensor_row *row, sti_writer 
     return STINT_OK;
 }
 
+/* ---- of a whole checkpoint, so that one that was damaged is not gone on from ---- */
+
+static void add_head(sti_sha256 *sha, const char *name, size_t bytes)
+{
+    const uint64_t n = bytes;
+    sti_sha256_add(sha, name, strlen(name) + 1);
+    sti_sha256_add(sha, &n, sizeof n);
+}
+
+static stint_status add_pieces(const stint_session_blob *blob, sti_sha256 *sha)
+{
+    void *piece = sti_alloc(blob->piece_bytes, "session.piece");
+    if (!piece)
+        return STINT_E_MEMORY;
+    for (size_t k = 0; k < blob->bytes / blob->piece_bytes; k++) {
+        blob->make(blob->user, (int64_t)k, piece);
+        sti_sha256_add(sha, piece, blob->piece_bytes);
+    }
+    sti_free(piece);
+    return STINT_OK;
+}
+
+static stint_status hash_list(const sti_tensor_list *list, const pieces *p,
+                              const char *step, char hex_out[65])
+{
+    stint_status st = STINT_OK;
+    sti_sha256 sha;
+    sti_sha256_init(&sha);
+    add_head(&sha, KEY_STEP, strlen(step));
+    sti_sha256_add(&sha, step, strlen(step));
+    for (int64_t i = 0; i < list->count && st == STINT_OK; i++) {
+        const sti_tensor_row *row = &list->rows[i];
+        const stint_session_blob *blob = find_pieces(p, row);
+        if (row->bytes == 0)
+            continue; /* has no place in a file's order */
+        add_head(&sha, row->name, row->bytes);
+        if (blob)
+            st = add_pieces(blob, &sha);
+        else
+            sti_sha256_add(&sha, row->data, row->bytes);
+    }
+    sti_sha256_hex(&sha, hex_out);
+    return st;
+}
+
+static stint_status hash_file(const sti_tensor_file *file, char hex_out[65])
+{
+    const char *step = sti_tensor_file_text(file, KEY_STEP);
+    stint_status st = STINT_OK;
+    sti_sha256 sha;
+    sti_sha256_init(&sha);
+    add_head(&sha, KEY_STEP, strlen(step));
+    sti_sha256_add(&sha, step, strlen(step));
+    for (int64_t i = 0; i < sti_tensor_file_count(file) && st == STINT_OK; i++) {
+        const sti_tensor_row *row = sti_tensor_file_row(file, i);
+        if (row->bytes == 0)
+            continue;
+        add_head(&sha, row->name, row->bytes);
+        st = sti_tensor_file_add_sha256(file, row, &sha);
+    }
+    sti_sha256_hex(&sha, hex_out);
+    return st;
+}
+
+/* One of an older Stint has no hash, and is taken as it is. */
+static stint_status check_whole(const sti_tensor_file *file)
+{
+    char have[65];
+    const char *want = sti_tensor_file_text(file, STI_META_CHECKPOINT);
+    const stint_status st = want ? hash_file(file, have) : STINT_OK;
+    if (st != STINT_OK || !want || strcmp(want, have) == 0)
+        return st;
+    return sti_fail(STINT_E_INPUT,
+                    "%s: it is damaged: its bytes are not those that were written",
+                    sti_tensor_file_path(file));
+}
+
 stint_status stint_session_save(const stint_session *s, const char *path, bool model,
                                 const stint_session_blob *blobs, int blob_count,
                                 const stint_session_text *texts, int text_count)
 {
     sti_tensor_list list = {.arena = sti_arena_create("session file")};
     sti_meta_texts meta = {.count = 0};
+    pieces made = {blobs, blob_count};
+    char step[32], sha[65];
     stint_status st = list.arena ? STINT_OK : STINT_E_MEMORY;
     if (st != STINT_OK)
         return st;
@@ -127,11 +206,15 @@ stint_status stint_session_save(const stint_session *s, const char *path, bool m
     sti_meta_add(&meta, STI_META_VERSION, stint_version());
     sti_meta_add(&meta, STI_META_KIND, model ? "model" : "checkpoint");
     sti_meta_add(&meta, STI_META_NUMERICS, STI_NUMERICS_VERSION);
-    sti_meta_add_int(&meta, KEY_STEP, s->step);
+    snprintf(step, sizeof step, "%" PRId64, s->step);
+    sti_meta_add(&meta, KEY_STEP, step);
+    if (!model) {
+        STI_TRY(hash_list(&list, &made, step, sha));
+        sti_meta_add(&meta, STI_META_CHECKPOINT, sha);
+    }
     STI_TRY(add_texts(texts, text_count, &meta));
     STI_TRY(sti_tensor_file_write_made(path, list.rows, list.count, meta.row,
-                                       meta.count, write_row,
-                                       &(pieces){blobs, blob_count}));
+                                       meta.count, write_row, &made));
 out:
     sti_arena_destroy(list.arena);
     return st;
@@ -202,7 +285,7 @@ static stint_status read_pieces(const stint_session_blob *blob,
 static stint_status read_tensors(const sti_tensor_list *list, const pieces *p,
                                  const sti_tensor_file *file)
 {
-    stint_status st = check_tensors(list, file);
+    stint_status st = STINT_OK;
     for (int64_t i = 0; i < list->count && st == STINT_OK; i++) {
         const stint_session_blob *blob = find_pieces(p, &list->rows[i]);
         const sti_tensor_row *row;
@@ -229,6 +312,8 @@ stint_status stint_session_load(stint_session *s, const char *path,
     STI_TRY(read_step(file, &step));
     STI_TRY(list_tensors(s, false, blob_count, &list));
     add_blobs(&list, blobs, blob_count);
+    STI_TRY(check_tensors(&list, file));
+    STI_TRY(check_whole(file));
     STI_TRY(read_tensors(&list, &(pieces){blobs, blob_count}, file));
     s->step = step;
 out:

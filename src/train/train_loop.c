@@ -544,10 +544,13 @@ static stint_status rescue(sti_run *run, stint_status st)
     if (save(run) != STINT_OK)
         return sti_fail(st, "%s; and the checkpoint could not be saved: %s", words,
                         stint_last_error());
+    const bool owed =
+        run->engine->exchange && sti_exchange_of_recipe(run->recipe).allreduce.feedback;
     return sti_fail(st,
                     "%s; the checkpoint after step %" PRId64 " of %" PRId64
-                    " is saved, --resume goes on from it",
-                    words, run->position.step, run->job.steps);
+                    " is saved%s, --resume goes on from it",
+                    words, run->position.step, run->job.steps,
+                    owed ? " without what its compressed sums still owe" : "");
 }
 
 stint_status sti_run_loop(sti_run *run)

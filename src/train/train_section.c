@@ -202,9 +202,10 @@ static const sti_option rows[] = {
      STI_OPTION_NO_BOUND,
      .default_text = "0s",
      AT(time),
+     .same_weights = true, /* those of a step: it says where a run ends, by a clock */
      .unit = "TIME",
      .help = "end the run after the epoch (of an agent: the update) in which so much "
-             "time is over, as 20min; 0s: never"},
+             "time is over, as 20min, since it began or was resumed; 0s: never"},
 };
 
 uint64_t sti_recipe_seed(const stint_recipe *recipe, sti_stream stream)
@@ -216,6 +217,12 @@ uint64_t sti_recipe_seed(const stint_recipe *recipe, sti_stream stream)
                   : stream == STI_STREAM_DROPOUT ? train->seed_dropout
                                                  : 0;
     return (uint64_t)(own > 0 ? own : train->seed);
+}
+
+bool sti_recipe_is_agent(const stint_recipe *recipe)
+{
+    return !sti_recipe_says(recipe, "env.rom", "") ||
+           sti_recipe_says(recipe, "env.kind", "chain");
 }
 
 /* The nearest batch at or above that the shards divide. */
@@ -269,7 +276,8 @@ static void check_warmup(const stint_recipe *recipe, sti_complaints *list)
 {
     const sti_train_values *train = sti_train_section_of(recipe);
     const double warmup = sti_schedule_section_of(recipe)->warmup;
-    if (train->steps == 0 && warmup > 0 && warmup > (double)train->epochs)
+    if (train->steps == 0 && warmup > 0 && warmup > (double)train->epochs &&
+        !sti_recipe_is_agent(recipe)) /* which has none */
         sti_complain(list,
                      "schedule.warmup: %s epochs of warm-up are more than the %" PRId64
                      " epochs of the run; use fewer",
@@ -282,7 +290,8 @@ static void check(const stint_recipe *recipe, sti_complaints *list)
     if (train->epochs == 0 && train->steps == 0)
         sti_complain(list,
                      "train.epochs: 0 epochs and 0 steps leave nothing to do; set one");
-    check_batch(train, list);
+    if (!sti_recipe_is_agent(recipe)) /* whose shards are of environments */
+        check_batch(train, list);
     check_warmup(recipe, list);
     check_select(recipe, list);
     if (train->freeze_norm && !train->start)

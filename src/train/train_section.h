@@ -34,6 +34,9 @@ typedef struct sti_train_values {
 extern const sti_recipe_section sti_train_section;
 const sti_train_values *sti_train_section_of(const stint_recipe *recipe);
 
+/* An agent plays, and its network follows from what it sees. */
+bool sti_recipe_is_agent(const stint_recipe *recipe);
+
 /* The seed of one kind of random numbers: its own, or train.seed. */
 uint64_t sti_recipe_seed(const stint_recipe *recipe, sti_stream stream);
 

@@ -160,6 +160,12 @@ static stint_status begin(memory_lab *l, const stint_recipe *recipe, bool text)
                       text ? "%s does not learn from text; stint_memory_run is for it"
                            : "%s learns from text; stint_memory_text_run is for it",
                       sti_recipe_network(recipe));
+    if (st == STINT_OK && (sti_recipe_is_agent(recipe) || sti_recipe_is_clicks(recipe)))
+        st =
+            sti_fail(STINT_E_UNSUPPORTED,
+                     "the recipe is that of %s; what is memorised is measured image by "
+                     "image, or passage by passage",
+                     sti_recipe_is_agent(recipe) ? "an agent" : "a model of clicks");
     if (st == STINT_OK && sti_recipe_is_field(recipe))
         st = sti_fail(STINT_E_UNSUPPORTED,
                       "%s is a field; what is memorised is measured image by image",

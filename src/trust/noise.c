@@ -69,6 +69,11 @@ static stint_status check(const stint_recipe *recipe, const stint_noise_desc *de
                         "%s is a field; noise is measured by the answers to test "
                         "images",
                         sti_recipe_network(recipe));
+    if (sti_recipe_is_agent(recipe) || sti_recipe_is_clicks(recipe))
+        return sti_fail(STINT_E_UNSUPPORTED,
+                        "the recipe is that of %s; noise is measured by the answers to "
+                        "test images, or tokens",
+                        sti_recipe_is_agent(recipe) ? "an agent" : "a model of clicks");
     if (desc->runs < 2)
         return sti_fail(STINT_E_USAGE,
                         "runs: %" PRId64 " run has nothing to differ from; give 2 or "

@@ -55,13 +55,18 @@ if grep -q '^STINT_SANITIZE:.*=$' "$STINT_BUILD/CMakeCache.txt"; then
         --set 'env.done=ram:0x80==255'
 fi
 
+refused_of() { # code, words, arguments of stint
+    code=$1 words=$2
+    shift 2
+    stint "$@" >"$work/out" 2>"$work/err"
+    got=$?
+    [ "$got" -eq "$code" ] || fail "stint $*: exit $got, wanted $code"
+    grep -q -e "$words" "$work/err" || fail "stint $*: says $(cat "$work/err")"
+}
 refused() { # code, words, arguments of stint play
     code=$1 words=$2
     shift 2
-    stint play "$@" >"$work/out" 2>"$work/err"
-    got=$?
-    [ "$got" -eq "$code" ] || fail "stint play $*: exit $got, wanted $code"
-    grep -q -e "$words" "$work/err" || fail "stint play $*: says $(cat "$work/err")"
+    refused_of "$code" "$words" play "$@"
 }
 : >empty.bin
 head -c 3000 "$rom" >cut.bin
@@ -78,4 +83,18 @@ refused 2 'written over' run "$rom" --game none --actions zeros --save zeros
 refused 2 'written over' run "$rom" --game none --load half.snapshot --png half.snapshot
 refused 2 'are both x' run "$rom" --game none --save x --png x
 refused 2 'frameskip' bench "$rom" --game none --frameskip 0
+# What is for networks alone is not left out in silence.
+refused_of 8 '--svg: is not for an agent' plan recipes/rally-ram.ini --svg a.svg
+refused_of 8 '--net-ranks: is not for an agent' plan recipes/rally-ram.ini --net-ranks 2
+refused_of 8 '--profile: is not for an agent' train recipes/rally-ram.ini --profile --out none
+refused_of 8 '--tensorboard: is not for an agent' train recipes/rally-ram.ini --tensorboard b --out none
+refused_of 8 'is the model of an agent' info first
+[ ! -e none ] || fail "a folder was made"
+# A network does not go on in an agent's folder, nor begins anew there.
+seq 2000 >text.txt
+cp first/recipe.ini before.ini
+refused_of 2 'its run was that of an agent' train --data text.txt --set model.name=gpt \
+    --set model.width=12 --set model.heads=2 --set model.depth=1 --set data.tokenizer=byte --steps 1 \
+    --out first --resume
+cmp -s first/recipe.ini before.ini || fail "a refused run wrote its recipe"
 finish

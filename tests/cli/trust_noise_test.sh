@@ -101,6 +101,8 @@ says err "line 1 is empty"
 printf '%s\n' '[model]' 'name = siren' '[data]' 'path = picture.png' >field.ini
 run 8 trust noise field.ini --runs 2 --out other -q
 says err "is a field"
+run 8 trust noise "$STINT_SOURCE/recipes/rally-ram.ini" --runs 2 --out other -q
+says err "is that of an agent"
 mkdir -p untested/train/a untested/train/b
 run 4 trust noise a.ini --runs 2 --out other -q --data untested
 finish

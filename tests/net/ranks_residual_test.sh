@@ -102,6 +102,7 @@ sleep 0.3
 kill -KILL "${pids[1]}"
 wait "${pids[1]}" 2>/dev/null
 ends 0 6
+speaks 0 "is saved without what its compressed sums still owe"
 python3 - <<'PY' || fail "the checkpoint of a run that lost a rank"
 import glob
 from owed import owed

@@ -376,6 +376,90 @@ static void weights_are_judged_by_later_episodes(void **state)
     stint_recipe_destroy(recipe);
 }
 
+/* ---- going on, schedules ---- */
+
+static char *read_text(const char *path)
+{
+    FILE *f = fopen(path, "rb");
+    char *text = calloc(1, 1 << 16);
+    assert_non_null(f);
+    assert_true(fread(text, 1, (1 << 16) - 1, f) > 0);
+    fclose(f);
+    return text;
+}
+
+/* A run that cannot go on leaves its folder as it was; one that is given more time can,
+ * and comes to the same weights. */
+static void what_is_resumed_is_left_alone_first(void **state)
+{
+    (void)state;
+    char path[160];
+    stint_play_result r;
+    stint_recipe *recipe = chain_recipe("again");
+    const stint_play_result whole = train(recipe, false);
+    set(recipe, "train.steps", "7");
+    train(recipe, false);
+    snprintf(path, sizeof path, "%s/again/recipe.ini", folder);
+    char *before = read_text(path);
+    set(recipe, "agent.gamma", "0.5");
+    assert_int_equal(stint_play_train(recipe, &(stint_play_desc){.resume = true}, &r),
+                     STINT_E_USAGE);
+    assert_non_null(strstr(stint_last_error(), "agent.gamma (now 0.5, was 0.99)"));
+    char *after = read_text(path);
+    assert_string_equal(before, after);
+    free(before);
+    free(after);
+    set(recipe, "agent.gamma", "0.99");
+    set(recipe, "train.steps", "12");
+    set(recipe, "train.time", "2h");
+    assert_string_equal(train(recipe, true).weights_sha256, whole.weights_sha256);
+    stint_recipe_destroy(recipe);
+}
+
+/* Where the newest checkpoint was damaged, an older one is gone on from. */
+static void a_damaged_checkpoint_is_passed_over(void **state)
+{
+    (void)state;
+    char command[256];
+    stint_recipe *recipe = chain_recipe("damaged");
+    const stint_play_result whole = train(recipe, false);
+    set(recipe, "run.checkpoint_every", "4");
+    set(recipe, "train.steps", "8");
+    train(recipe, false);
+    snprintf(command, sizeof command,
+             "f=%s/damaged/checkpoints/step-00000008.safetensors && "
+             "printf '\\377\\377' | dd of=$f bs=1 seek=$(($(wc -c <$f) / 2)) "
+             "conv=notrunc 2>/dev/null",
+             folder);
+    assert_int_equal(system(command), 0);
+    set(recipe, "train.steps", "12");
+    assert_string_equal(train(recipe, true).weights_sha256, whole.weights_sha256);
+    stint_recipe_destroy(recipe);
+}
+
+/* Rates of a run that learns from its steps four times fall once, to its end. */
+static void rates_follow_updates(void **state)
+{
+    (void)state;
+    stint_recipe *recipe = chain_recipe("none");
+    sti_play p;
+    set(recipe, "agent.method", "ppo");
+    set(recipe, "agent.epochs", "4");
+    set(recipe, "train.steps", "5");
+    set(recipe, "schedule.name", "one-cycle");
+    set(recipe, "schedule.warmup", "1");
+    assert_int_equal(sti_play_open(recipe, NULL, false, &p), STINT_OK);
+    for (int u = 0; u < 5; u++) {
+        /* The last of an update's steps: 4 of warm-up from 0.04, 16 that fall to 0. */
+        const double want =
+            0.003 * (u == 0 ? 0.04 + 0.96 * 0.75 : (16 - (4 * u - 1)) / 16.0);
+        assert_int_equal(sti_play_turn(&p, NULL), STINT_OK);
+        assert_true(fabs(p.last.lr - want) < 1e-9);
+    }
+    sti_play_close(&p);
+    stint_recipe_destroy(recipe);
+}
+
 /* What auto finds is written down, and is what a run with these numbers has. */
 static void auto_finds_numbers_and_keeps_them(void **state)
 {
@@ -408,6 +492,8 @@ static void an_agent_is_judged(void **state)
 {
     (void)state;
     stint_recipe *recipe = chain_recipe("judged");
+    set(recipe, "env.envs", "18"); /* shards divide them, and no batch of images */
+    set(recipe, "train.shards", "3");
     const stint_play_result r = train(recipe, false);
     stint_play_eval a, b;
     const stint_play_eval_desc desc = {.episodes = 6};
@@ -421,6 +507,15 @@ static void an_agent_is_judged(void **state)
     assert_int_equal(stint_play_report(r.out), STINT_OK);
     assert_false(stint_play_is_run(folder));
     stint_recipe_destroy(recipe);
+}
+
+static char told[512];
+
+static void keep_told(void *user, stint_log_level level, const char *text)
+{
+    (void)user;
+    if (level == STINT_LOG_WARNING)
+        snprintf(told, sizeof told, "%s", text);
 }
 
 static void rally_is_played_from_ram(void **state)
@@ -452,15 +547,38 @@ static void rally_is_played_from_ram(void **state)
         stint_play_train(recipe, &(stint_play_desc){.resume = true}, &none),
         STINT_E_INPUT);
     assert_non_null(strstr(stint_last_error(), "play.env"));
+    /* It plays another one, and says so. */
+    stint_play_eval eval;
+    stint_play_eval_desc judged = {.episodes = 1, .rom = RALLY};
+    stint_set_log(keep_told, NULL);
+    assert_int_equal(stint_play_eval_run(r.out, &judged, &eval), STINT_OK);
+    assert_string_equal(told, "");
+    judged.rom = copy;
+    assert_int_equal(stint_play_eval_run(r.out, &judged, &eval), STINT_OK);
+    assert_non_null(strstr(told, "was trained on another program"));
+    stint_set_log(NULL, NULL);
     /* The same image under a title's name has that title's six actions. */
     char command[256], other[128];
     snprintf(other, sizeof other, "%s/pong.bin", folder);
     snprintf(command, sizeof command, "cp %s %s", RALLY, other);
     assert_int_equal(system(command), 0);
-    stint_play_eval eval;
-    const stint_play_eval_desc judged = {.episodes = 1, .rom = other};
+    judged.rom = other;
     assert_int_equal(stint_play_eval_run(r.out, &judged, &eval), STINT_E_INPUT);
     assert_non_null(strstr(stint_last_error(), "18 actions, this game has 6"));
+    stint_recipe_destroy(recipe);
+}
+
+static void what_is_not_finite_ends_a_run(void **state)
+{
+    (void)state;
+    stint_recipe *recipe = chain_recipe("wild");
+    stint_play_result r;
+    set(recipe, "optimizer.name", "sgd");
+    set(recipe, "optimizer.lr", "1e6");
+    set(recipe, "train.steps", "400");
+    assert_int_equal(stint_play_train(recipe, &(stint_play_desc){0}, &r),
+                     STINT_E_FAILED);
+    assert_non_null(strstr(stint_last_error(), "try a lower optimizer.lr"));
     stint_recipe_destroy(recipe);
 }
 
@@ -486,7 +604,17 @@ static void what_cannot_be_is_refused(void **state)
     refuse("agent.epochs", "2", STINT_E_USAGE, "ppo");
     refuse("agent.network", "small", STINT_E_USAGE, "mlp");
     refuse("run.memory", "1M", STINT_E_BUDGET, "--memory");
+    refuse("net.bits", "4", STINT_E_USAGE, "is not for an agent");
+    refuse("net.keep", "0.1", STINT_E_USAGE, "is not for an agent");
+    refuse("data.flip", "true", STINT_E_USAGE, "data.flip");
     stint_recipe *recipe = chain_recipe("refused");
+    stint_play_result r;
+    set(recipe, "train.steps", "0");
+    set(recipe, "train.time", "1s");
+    set(recipe, "schedule.name", "cosine");
+    assert_int_equal(stint_play_train(recipe, &(stint_play_desc){0}, &r),
+                     STINT_E_USAGE);
+    assert_non_null(strstr(stint_last_error(), "schedule.name: cosine"));
     assert_int_not_equal(stint_recipe_set(recipe, "env.frameskip", "0"), STINT_OK);
     stint_recipe_destroy(recipe);
 }
@@ -503,9 +631,13 @@ int main(void)
         cmocka_unit_test(a_run_goes_on_where_it_was),
         cmocka_unit_test(the_best_weights_are_kept),
         cmocka_unit_test(weights_are_judged_by_later_episodes),
+        cmocka_unit_test(what_is_resumed_is_left_alone_first),
+        cmocka_unit_test(a_damaged_checkpoint_is_passed_over),
+        cmocka_unit_test(rates_follow_updates),
         cmocka_unit_test(auto_finds_numbers_and_keeps_them),
         cmocka_unit_test(an_agent_is_judged),
         cmocka_unit_test(rally_is_played_from_ram),
+        cmocka_unit_test(what_is_not_finite_ends_a_run),
         cmocka_unit_test(what_cannot_be_is_refused),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -54,3 +54,14 @@ for delay in 0.02 0.05 0.08 0.12 0.16 0.2 0.25; do
     [ "$(field kill.json weights_sha256)" = "$want" ] || { echo "killed after $delay s"; exit 1; }
 done
 echo "kills: the same bits"
+
+# An end by epochs is one by as many steps, also for rates that fall towards it.
+sed 's/^steps = .*/epochs = 1/' r.ini >epochs.ini
+for name in one-cycle cosine; do
+    options=(--data c.csv --json -q --set schedule.name=$name)
+    "$STINT" train epochs.ini "${options[@]}" --out run-epoch-$name >epoch.json
+    "$STINT" train r.ini "${options[@]}" --out run-steps-$name \
+        --steps "$(field epoch.json steps)" >steps.json
+    [ "$(field epoch.json weights_sha256)" = "$(field steps.json weights_sha256)" ] ||
+        { echo "$name: an epoch is not its steps"; exit 1; }
+done

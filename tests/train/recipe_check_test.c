@@ -58,6 +58,22 @@ static void test_all_complaints(void **state)
     stint_recipe_destroy(r);
 }
 
+/* What would be left undone in silence. */
+static void test_packed_growth(void **state)
+{
+    (void)state;
+    stint_recipe *r;
+    assert_int_equal(stint_recipe_create(&r), STINT_OK);
+    assert_int_equal(stint_recipe_set(r, "data.path", "somewhere"), STINT_OK);
+    assert_int_equal(stint_recipe_set(r, "grow.by", "schedule"), STINT_OK);
+    assert_int_equal(stint_recipe_set(r, "grow.images", "64"), STINT_OK);
+    assert_int_equal(stint_recipe_check(r), STINT_OK);
+    assert_int_equal(stint_recipe_set(r, "error.pack", "all"), STINT_OK);
+    assert_int_equal(stint_recipe_check(r), STINT_E_USAGE);
+    assert_non_null(strstr(stint_last_error(), "error.pack: where micro-batches grow"));
+    stint_recipe_destroy(r);
+}
+
 static void test_milestones(void **state)
 {
     (void)state;
@@ -78,6 +94,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_good),
         cmocka_unit_test(test_all_complaints),
+        cmocka_unit_test(test_packed_growth),
         cmocka_unit_test(test_milestones),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -80,6 +80,18 @@ static void test_stop_and_resume(void **state)
     }
 }
 
+/* A run that its time ended is given more of it. */
+static void test_more_time(void **state)
+{
+    (void)state;
+    stint_train_result r =
+        train(recipe("timed", "train.time", "1us"), (stint_train_desc){0}, STINT_OK);
+    assert_int_equal(r.steps, 6); /* an epoch */
+    r = train(recipe("timed", "train.time", "1h"), (stint_train_desc){.resume = true},
+              STINT_OK);
+    assert_string_equal(r.weights_sha256, reference);
+}
+
 static void test_stop_before_start(void **state)
 {
     (void)state;
@@ -218,6 +230,7 @@ static void test_keys_that_may_change(void **state)
                                       "data.tokenizer_path",
                                       "train.epochs",
                                       "train.steps",
+                                      "train.time",
                                       "train.start",
                                       "train.eval_every",
                                       "loss.reference",
@@ -532,6 +545,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_reference),
         cmocka_unit_test(test_stop_and_resume),
+        cmocka_unit_test(test_more_time),
         cmocka_unit_test(test_stop_before_start),
         cmocka_unit_test(test_keeps_the_newest),
         cmocka_unit_test(test_finished_run_is_resumed_at_once),
