@@ -332,6 +332,7 @@ stint_status stint_shrink(const stint_recipe *recipe, const stint_shrink_desc *d
     STI_TRY(sti_shrink_read_times(s));
     STI_TRY(sti_shrink_search(s));
     const sti_sample *best = sti_shrink_choose(s);
+    sti_guess_fini(&s->guess); /* (of no use any more, and large) */
     STI_TRY(sti_shrink_finish(s, best, result));
     STI_TRY(sti_shrink_write_page(s, result));
     if (!best->facts.met)

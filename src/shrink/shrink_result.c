@@ -50,7 +50,6 @@ static void say_form(const sti_weight_form *f, char *out, size_t size)
 typedef struct lister {
     const stint_model_file *model;
     sti_tensor_file *run; /* of the sample's training, which has factors of products */
-    sti_arena *arena;
     sti_weights_writer *writer;
     stint_shrink_layer *layer;
     int count;
@@ -77,7 +76,7 @@ static void count_shapes(sti_shrink_shapes *shapes, const sti_weight_form *f,
     }
 }
 
-static stint_status describe(lister *l, const sti_value_row *row)
+static stint_status describe(lister *l, const sti_value_row *row, sti_arena *arena)
 {
     const sti_tensor_row *tensor = sti_tensor_file_find(l->model->file, row->name);
     stint_shrink_layer *layer = &l->layer[l->count++];
@@ -87,12 +86,12 @@ static stint_status describe(lister *l, const sti_value_row *row)
     stint_status st;
     if (!tensor || tensor->type != STI_TENSOR_F32)
         return sti_fail(STINT_E_BUG, "shrink: no weights of %s", row->name);
-    float *x = sti_arena_alloc(l->arena, tensor->bytes + 1);
+    float *x = sti_arena_alloc(arena, tensor->bytes + 1);
     if (!x)
         return STINT_E_MEMORY;
     STI_TRY(sti_tensor_file_read(l->model->file, tensor, x));
-    STI_TRY(sti_compact_find_factors(l->arena, l->run, tensor, &factors));
-    STI_TRY(sti_compact_describe(l->arena, tensor->rank, tensor->dim, x,
+    STI_TRY(sti_compact_find_factors(arena, l->run, tensor, &factors));
+    STI_TRY(sti_compact_describe(arena, tensor->rank, tensor->dim, x,
                                  factors.rank > 0 ? &factors : NULL, &weight));
     STI_TRY(sti_weights_writer_add(l->writer, row->name, &weight, &bits));
     *layer = (stint_shrink_layer){.weights = stint_shape_count(&row->shape),
@@ -113,13 +112,18 @@ static bool is_layer(const sti_value_row *row)
     return row->role == STI_ROLE_PARAM && sti_graph_is_weight(row);
 }
 
+/* The numbers of one layer at a time. */
 static stint_status list_layers(lister *l)
 {
     const stint_graph *g = l->model->single.graph;
     stint_status st = STINT_OK;
-    for (int32_t v = 0; v < sti_graph_value_count(g) && st == STINT_OK; v++)
-        if (is_layer(sti_graph_value(g, v)))
-            st = describe(l, sti_graph_value(g, v));
+    for (int32_t v = 0; v < sti_graph_value_count(g) && st == STINT_OK; v++) {
+        if (!is_layer(sti_graph_value(g, v)))
+            continue;
+        sti_arena *arena = sti_arena_create("layer");
+        st = arena ? describe(l, sti_graph_value(g, v), arena) : STINT_E_MEMORY;
+        sti_arena_destroy(arena);
+    }
     return st;
 }
 
@@ -134,12 +138,11 @@ static int count_layers(const stint_graph *g)
 static stint_status add_layers(sti_shrinker *s, const sti_sample *best,
                                stint_model_file *model, stint_shrink_result *r)
 {
-    lister l = {
-        .model = model, .arena = sti_arena_create("layers"), .shapes = &s->shapes};
+    lister l = {.model = model, .shapes = &s->shapes};
     const int count = count_layers(model->single.graph);
     stint_status st;
     r->layers = l.layer = sti_alloc_array(count, sizeof *r->layers, "layers");
-    if (!r->layers || !l.arena)
+    if (!r->layers)
         STI_TRY(STINT_E_MEMORY);
     STI_TRY(sti_tensor_file_open(best->dense_path, &l.run));
     STI_TRY(sti_weights_writer_create(&l.writer));
@@ -154,7 +157,6 @@ static stint_status add_layers(sti_shrinker *s, const sti_sample *best,
 out:
     sti_weights_writer_destroy(l.writer);
     sti_tensor_file_close(l.run);
-    sti_arena_destroy(l.arena);
     return st;
 }
 

@@ -60,9 +60,11 @@ stint_status sti_report_add_trained(const sti_report_run *run, sti_page_file *pa
         out,
         "%s tensor%s of the network; all else is as in the model that "
         "training began with. A gain is the mean square of the gradient, "
-        "summed over what is trained%s; kept are gradient and optimiser state.",
+        "summed over what is trained, or by how much less the loss of a short "
+        "training ended, where gains were measured%s; kept are gradient and "
+        "optimiser state.",
         sti_count_text(run->trained_count), sti_s(run->trained_count),
-        l.gain > 0 ? "" : " (not measured here)");
+        l.gain > 0 ? "" : " (here none are known)");
     sti_page_card_begin(out);
     sti_table_begin_barred(out, columns);
     for (int i = 0; i < run->trained_count; i++)
