@@ -53,6 +53,7 @@ if grep -q '^STINT_SANITIZE:.*=$' "$STINT_BUILD/CMakeCache.txt"; then
     peak_as_planned --resume --steps 5 --set env.envs=2048 --set run.checkpoint_every=2
     peak_as_planned --force --steps 3 --set env.envs=64 --rom large.bin --set env.game=none \
         --set 'env.done=ram:0x80==255'
+    peak_as_planned --force --steps 3 --set env.envs=auto --set agent.horizon=16 # with what is tried
 fi
 
 refused_of() { # code, words, arguments of stint
