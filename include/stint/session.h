@@ -122,6 +122,9 @@ typedef struct stint_session_desc {
     int other_count;
     /* Bytes of these that are allocated by the time that the session is planned. */
     size_t others_held_bytes;
+    /* What the process has had before and given back, as sessions that were tried: the
+     * peak that is planned is no less. */
+    size_t tried_bytes;
     /* Ranks that share the shards out (each fills its own); NULL: this process alone.
      * Borrowed until the session is closed. */
     stint_net *net;

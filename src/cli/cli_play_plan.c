@@ -74,9 +74,12 @@ stint_status sti_cli_play_plan(sti_cli_call *call)
         plan_words(&plan, &text);
     st = sti_cli_answer(call, &text);
     if (st == STINT_OK && !plan.memory.fits)
-        st = sti_fail(STINT_E_BUDGET, "the run needs %s, --memory allows %s",
+        st = sti_fail(STINT_E_BUDGET,
+                      "the run needs %s, --memory allows %s; the least that would do "
+                      "is --memory %zuM, and fewer env.envs take less",
                       sti_bytes_text(plan.memory.peak_bytes),
-                      sti_bytes_text(plan.memory.budget_bytes));
+                      sti_bytes_text(plan.memory.budget_bytes),
+                      (plan.memory.smallest_bytes + ((size_t)1 << 20) - 1) >> 20);
     stint_plan_fini(&plan.memory);
     return st;
 }

@@ -170,6 +170,7 @@ static stint_status open_session(sti_play *p, stint_net *net, int threads,
         .others = parts,
         .other_count = OTHERS,
         .others_held_bytes = held,
+        .tried_bytes = p->tried_bytes,
         .net = net};
     return plan_only ? stint_session_plan(&desc, &p->plan)
                      : stint_session_open(&desc, &p->session);
@@ -211,14 +212,15 @@ out:
 }
 
 stint_status sti_play_open(const stint_recipe *recipe, stint_net *net, bool plan_only,
-                           sti_play *p)
+                           size_t tried_bytes, sti_play *p)
 {
     const sti_train_values *train = sti_train_section_of(recipe);
     *p = (sti_play){.recipe = recipe,
                     .env = *sti_env_section_of(recipe),
                     .agent = *sti_agent_section_of(recipe),
                     .shards = train->shards,
-                    .seed = (uint64_t)train->seed};
+                    .seed = (uint64_t)train->seed,
+                    .tried_bytes = tried_bytes};
     const stint_status st = open_all(p, net, plan_only);
     if (st != STINT_OK)
         sti_play_close(p);

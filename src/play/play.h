@@ -28,6 +28,7 @@ typedef struct sti_play {
     stint_use *use;
     stint_session *session;
     stint_plan_result plan; /* of opening alone; session has its own */
+    size_t tried_bytes;     /* peak of what auto tried; 0: nothing */
     sti_rollout rollout;
     void **weights; /* [lag + 1] of versions v % (lag + 1) */
     size_t weights_bytes;
@@ -43,9 +44,10 @@ typedef struct sti_play {
 stint_env_desc sti_play_env_desc(const sti_env_values *env, uint64_t seed, int threads);
 
 /* Opens environments, networks and memory as the recipe says. plan_only: the session
- * is planned, not opened. STINT_E_BUDGET with the number of environments that fit. */
+ * is planned, not opened. tried_bytes: of sti_play_settle. STINT_E_BUDGET with the
+ * number of environments that fit. */
 stint_status sti_play_open(const stint_recipe *recipe, stint_net *net, bool plan_only,
-                           sti_play *play_out);
+                           size_t tried_bytes, sti_play *play_out);
 void sti_play_close(sti_play *play); /* a zeroed one is fine */
 
 /* Steps of round r: the first fills a horizon. */
@@ -86,9 +88,10 @@ stint_status sti_play_turn(sti_play *play, sti_ahead *ahead);
 /* Does the recipe leave numbers to be found? */
 bool sti_play_is_auto(const stint_recipe *recipe);
 /* A copy of the recipe with numbers in the place of `auto`, found by trying or, of a
- * run that goes on, in its folder's recipe.ini; *settled_out NULL: there is no auto. */
+ * run that goes on, in its folder's recipe.ini; *settled_out NULL: there is no auto.
+ * *tried_bytes_out: the largest peak that was planned for a trial. */
 stint_status sti_play_settle(const stint_recipe *recipe, const char *resume_folder,
-                             stint_recipe **settled_out);
+                             stint_recipe **settled_out, size_t *tried_bytes_out);
 /* After a STINT_E_BUDGET: its words and how many environments would fit. */
 stint_status sti_play_explain_budget(const stint_recipe *recipe);
 

@@ -82,15 +82,19 @@ static bool is_worth_trying(const stint_recipe *recipe, const cut *c)
            (asked || !behind || a->method == STI_AGENT_VTRACE);
 }
 
-/* Updates a second, or 0 where it does not fit. */
-static stint_status try_one(const stint_recipe *recipe, double *updates_per_s)
+/* Updates a second, or 0 where it does not fit; *tried_bytes becomes its peak, if that
+ * is more. */
+static stint_status try_one(const stint_recipe *recipe, double *updates_per_s,
+                            size_t *tried_bytes)
 {
     sti_play p = {.recipe = NULL};
     int64_t start = 0, turns = 0;
-    stint_status st = sti_play_open(recipe, NULL, false, &p);
+    stint_status st = sti_play_open(recipe, NULL, false, *tried_bytes, &p);
     *updates_per_s = 0;
     if (st == STINT_E_BUDGET)
         return STINT_OK;
+    if (st == STINT_OK)
+        *tried_bytes = stint_session_describe(p.session)->peak_bytes;
     for (int turn = 0; turn < TURNS_MOST && st == STINT_OK; turn++) {
         if (turn == WARM)
             start = sti_clock_ns();
@@ -111,7 +115,8 @@ static bool is_same(const cut *a, const cut *b)
            a->groups == b->groups;
 }
 
-static stint_status search(stint_recipe *recipe, const stint_recipe *asked)
+static stint_status search(stint_recipe *recipe, const stint_recipe *asked,
+                           size_t *tried_bytes)
 {
     cut best = {0}, last = {0};
     double most = 0;
@@ -123,7 +128,7 @@ static stint_status search(stint_recipe *recipe, const stint_recipe *asked)
             continue;
         last = c;
         take(recipe, &c);
-        st = try_one(recipe, &rate);
+        st = try_one(recipe, &rate, tried_bytes);
         if (rate > most) {
             most = rate;
             best = c;
@@ -164,15 +169,17 @@ static stint_status take_settled(stint_recipe *recipe, const char *folder)
 }
 
 stint_status sti_play_settle(const stint_recipe *recipe, const char *resume_folder,
-                             stint_recipe **settled_out)
+                             stint_recipe **settled_out, size_t *tried_bytes_out)
 {
     stint_recipe *copy = NULL;
     *settled_out = NULL;
+    *tried_bytes_out = 0;
     if (!sti_play_is_auto(recipe))
         return STINT_OK;
     stint_status st = sti_recipe_copy(recipe, &copy);
     if (st == STINT_OK)
-        st = resume_folder ? take_settled(copy, resume_folder) : search(copy, recipe);
+        st = resume_folder ? take_settled(copy, resume_folder)
+                           : search(copy, recipe, tried_bytes_out);
     if (st != STINT_OK) {
         stint_recipe_destroy(copy);
         return st;
@@ -196,7 +203,7 @@ static int64_t envs_that_fit(const stint_recipe *recipe)
     while (found == 0 && (envs = envs / 2 / parts * parts) > 0) {
         sti_play p = {.recipe = NULL};
         ((sti_env_values *)sti_recipe_edit(copy, &sti_env_section))->envs = envs;
-        if (sti_play_open(copy, NULL, true, &p) != STINT_OK)
+        if (sti_play_open(copy, NULL, true, 0, &p) != STINT_OK)
             break;
         found = p.plan.fits ? envs : 0;
         sti_play_close(&p);

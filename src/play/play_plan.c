@@ -39,11 +39,12 @@ stint_status stint_play_plan_of(const stint_recipe *recipe, stint_play_plan *pla
     sti_play p = {.recipe = NULL};
     stint_play_plan plan = {.limit = ""};
     stint_recipe *settled = NULL;
+    size_t tried_bytes = 0;
     stint_status st = stint_recipe_check(recipe);
     STI_TRY(st);
-    STI_TRY(sti_play_settle(recipe, NULL, &settled));
+    STI_TRY(sti_play_settle(recipe, NULL, &settled, &tried_bytes));
     recipe = settled ? settled : recipe;
-    STI_TRY(sti_play_open(recipe, NULL, true, &p));
+    STI_TRY(sti_play_open(recipe, NULL, true, tried_bytes, &p));
     plan.memory = p.plan;
     p.plan = (stint_plan_result){0};
     plan.envs = p.env.envs;
@@ -52,7 +53,7 @@ stint_status stint_play_plan_of(const stint_recipe *recipe, stint_play_plan *pla
     plan.groups = p.agent.groups;
     sti_play_close(&p);
     if (plan.memory.fits) {
-        STI_TRY(sti_play_open(recipe, NULL, false, &p));
+        STI_TRY(sti_play_open(recipe, NULL, false, tried_bytes, &p));
         STI_TRY(measure(&p, &plan));
     }
     *plan_out = plan;

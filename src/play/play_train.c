@@ -25,6 +25,7 @@ typedef struct training {
     stint_train_desc folder_desc;
     sti_run folder;        /* of it names, lock, what is old, what ranks agree on */
     stint_recipe *settled; /* the recipe without `auto`; NULL: it had none */
+    size_t tried_bytes;    /* by finding it */
     sti_play play;
     sti_ahead *ahead;
     sti_json_log log;
@@ -355,8 +356,9 @@ static stint_status settle(training *t)
         return sti_fail(STINT_E_USAGE, "auto: what several processes would find "
                                        "differs; give env.envs, agent.horizon, "
                                        "agent.every and agent.groups");
-    const stint_status st = sti_play_settle(
-        t->play.recipe, t->desc->resume ? t->folder.out : NULL, &t->settled);
+    const stint_status st =
+        sti_play_settle(t->play.recipe, t->desc->resume ? t->folder.out : NULL,
+                        &t->settled, &t->tried_bytes);
     if (st == STINT_OK && t->settled)
         t->play.recipe = t->folder.recipe = t->settled;
     return st;
@@ -365,7 +367,8 @@ static stint_status settle(training *t)
 static stint_status open_play(training *t)
 {
     const stint_recipe *recipe = t->play.recipe;
-    const stint_status st = sti_play_open(recipe, t->desc->net, false, &t->play);
+    const stint_status st =
+        sti_play_open(recipe, t->desc->net, false, t->tried_bytes, &t->play);
     t->play.recipe = recipe;
     return st == STINT_E_BUDGET ? sti_play_explain_budget(recipe) : st;
 }

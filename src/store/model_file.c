@@ -47,16 +47,13 @@ stint_status sti_model_read_classes(stint_model_file *m)
     const char *text = text_of(m, STI_META_CLASSES);
     json_t *list = text ? json_loads(text, 0, NULL) : NULL;
     size_t count = json_array_size(list);
-    if (!text && text_of(m, STI_META_CLICKS))
-        return sti_fail(STINT_E_UNSUPPORTED,
-                        "%s: is a model of clicks, which stint eval, run, report and "
-                        "export embeddings take",
-                        sti_tensor_file_path(m->file));
-    if (!text && text_of(m, STI_META_PLAY))
-        return sti_fail(
-            STINT_E_UNSUPPORTED,
-            "%s: is the model of an agent, which stint eval and report take",
-            sti_tensor_file_path(m->file));
+    const bool clicks = text_of(m, STI_META_CLICKS), agent = text_of(m, STI_META_PLAY);
+    if (!text && (clicks || agent))
+        return sti_fail(STINT_E_UNSUPPORTED, "%s: is %s take",
+                        sti_tensor_file_path(m->file),
+                        agent ? "the model of an agent, which stint eval and report"
+                              : "a model of clicks, which stint eval, run, report and "
+                                "export embeddings");
     stint_status st = count >= 1 && count <= CLASSES_MAX
                           ? STINT_OK
                           : broken(m, "it names no classes");

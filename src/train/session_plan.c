@@ -72,6 +72,8 @@ static void account_of(const session_chooser *c, const sti_network *net, int lan
     sti_account_add(account, "graphs", "nodes, plans, lists of calls",
                     (now > held ? now - held : 0) + nodes * 400 * (size_t)lanes);
     sti_account_add_process(account, &process, c->threads);
+    sti_account_raise(account, "trying", "once: others than what was chosen",
+                      c->desc->tried_bytes);
 }
 
 /* The network rewritten as the option says and planned, for the caller to take. */

@@ -53,6 +53,7 @@ if grep -q '^STINT_SANITIZE:.*=$' "$STINT_BUILD/CMakeCache.txt"; then
     peak_as_planned --resume --steps 5 --set env.envs=2048 --set run.checkpoint_every=2
     peak_as_planned --force --steps 3 --set env.envs=64 --rom large.bin --set env.game=none \
         --set 'env.done=ram:0x80==255'
+    peak_as_planned --force --steps 3 --set env.envs=auto --set agent.horizon=16 # with what is tried
 fi
 
 refused_of() { # code, words, arguments of stint
@@ -83,6 +84,7 @@ refused 2 'written over' run "$rom" --game none --actions zeros --save zeros
 refused 2 'written over' run "$rom" --game none --load half.snapshot --png half.snapshot
 refused 2 'are both x' run "$rom" --game none --save x --png x
 refused 2 'frameskip' bench "$rom" --game none --frameskip 0
+refused_of 3 'the least that would do is --memory [0-9]*M' plan recipes/rally-ram.ini --memory 15M
 # What is for networks alone is not left out in silence.
 refused_of 8 '--svg: is not for an agent' plan recipes/rally-ram.ini --svg a.svg
 refused_of 8 '--net-ranks: is not for an agent' plan recipes/rally-ram.ini --net-ranks 2

@@ -80,7 +80,7 @@ static void shards_hold_what_was_lived(void **state)
     stint_recipe *recipe = chain_recipe("none");
     sti_play p;
     set(recipe, "env.stack", "3");
-    assert_int_equal(sti_play_open(recipe, NULL, false, &p), STINT_OK);
+    assert_int_equal(sti_play_open(recipe, NULL, false, 0, &p), STINT_OK);
     uint8_t seen[64][ENVS][WIDTH];
     int age[64][ENVS];
     for (int t = 0; t < 40; t++) {
@@ -352,7 +352,7 @@ static void weights_are_judged_by_later_episodes(void **state)
     stint_recipe *recipe = chain_recipe("none");
     sti_play p;
     set(recipe, "agent.keep", "best");
-    assert_int_equal(sti_play_open(recipe, NULL, false, &p), STINT_OK);
+    assert_int_equal(sti_play_open(recipe, NULL, false, 0, &p), STINT_OK);
     sti_rollout_counts *counts = &p.rollout.counts;
     const struct {
         int64_t episodes;
@@ -448,7 +448,7 @@ static void rates_follow_updates(void **state)
     set(recipe, "train.steps", "5");
     set(recipe, "schedule.name", "one-cycle");
     set(recipe, "schedule.warmup", "1");
-    assert_int_equal(sti_play_open(recipe, NULL, false, &p), STINT_OK);
+    assert_int_equal(sti_play_open(recipe, NULL, false, 0, &p), STINT_OK);
     for (int u = 0; u < 5; u++) {
         /* The last of an update's steps: 4 of warm-up from 0.04, 16 that fall to 0. */
         const double want =
