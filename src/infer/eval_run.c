@@ -185,7 +185,7 @@ static stint_status open_data(eval_run *run, const stint_data_desc *desc, bool t
     return tells && !strangers ? sti_data_tell_absent(run->data) : STINT_OK;
 }
 
-/* Samples of one lane's batch. Losses are summed by batches, so it is not of threads.
+/* Samples of one lane's batch. Losses are summed by batches, so threads do not count.
  */
 static int64_t images_of(const eval_run *run, int64_t batch)
 {
