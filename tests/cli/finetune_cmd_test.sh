@@ -159,16 +159,19 @@ for row in epochs:3 batch:32 lr:0.02; do
 done
 says out "runs/<network>-tuned"
 
-# A batch that fills the memory is one number for plan, answer and training.
-auto="finetune base --data three --shards 2 --epochs 2 --what bias --batch auto --memory 60M"
-run 0 $auto -o auto --json -q
-want=$(sha)
-json 'j["batch"] > 0 and j["step_share"] < 1'
-run 0 $auto -o auto --resume --json -q
-[ "$(sha)" = "$want" ] || fail "a batch that was found is another after a resume"
-run 0 train auto/recipe.ini -o auto_again --json -q
-[ "$(sha)" = "$want" ] || fail "the recipe of a batch that was found has other bits"
-run 0 $auto -o none --plan
+# A batch that fills the memory is one number for plan, answer and training. (A sanitizer
+# holds back what batches that are tried gave back.)
+if ! sanitized; then
+    auto="finetune base --data three --shards 2 --epochs 2 --what bias --batch auto --memory 60M"
+    run 0 $auto -o auto --json -q
+    want=$(sha)
+    json 'j["batch"] > 0 and j["step_share"] < 1'
+    run 0 $auto -o auto --resume --json -q
+    [ "$(sha)" = "$want" ] || fail "a batch that was found is another after a resume"
+    run 0 train auto/recipe.ini -o auto_again --json -q
+    [ "$(sha)" = "$want" ] || fail "the recipe of a batch that was found has other bits"
+    run 0 $auto -o none --plan
+fi
 run 2 $tune --memory 60M --batch auto -o none
 says err "a search shares out"
 
