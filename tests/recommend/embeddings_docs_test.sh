@@ -12,7 +12,7 @@ sed -n '/^with `clicks.ini`/,/^`recipes/p' "$page" | sed -n 's/^    //p' >clicks
 sed -n '/<!-- embeddings example -->/,/<!-- end -->/p' "$page" | sed -n 's/^    //p' >commands
 [ "$(wc -l <commands)" -ge 8 ]
 if grep -q __asan_init "$STINT"; then # budgets are of a process without a sanitizer
-    sed -i 's/--memory 18M//' commands
+    sed -i 's/--memory 19M//' commands
 fi
 unset STINT_SOURCE STINT_BUILD
 while read -r line; do
