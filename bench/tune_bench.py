@@ -10,7 +10,7 @@ a JSON file, line by line; a part that was done is not done again.
                    are enough, as each of 60 runs evaluates its test part)             15 min
     int8           frozen weights in a byte against float32 on a small gpt (--text)    1 min
     mcunet         mcunet (--weights mcunet-5fps.pkl) to --images at 128 pixels: sparse, full,
-                   last, bias, two rates each; peak and accuracy, --seeds 3             4 h
+                   last, bias, three rates each; peak and accuracy, --seeds 3           6 h
     text           a gpt of --text FILE goes on with --more FILE, equal seconds: full, last,
                    bias, LoRA r8 and sparse over one grid of rates, --seeds 3          90 min
     gpt2           a step of GPT-2 124M, 4 x 256: attention and c_fc of the last four blocks
@@ -304,7 +304,7 @@ def mcunet(args, state):
     kinds = {"sparse": ["--memory", budget], "full": [], "last": ["--what", "last"],
              "bias": ["--what", "bias"]}
     # One grid for all: without batch-norm the usual rate of 0.02 is too much for some.
-    rates = ("2e-3",) if small else ("1e-3", "4e-3")
+    rates = ("2e-3",) if small else ("1e-4", "1e-3", "1e-2")
     for kind, more in kinds.items():
         means = {}
         for rate in rates:
