@@ -93,10 +93,9 @@ stint_status sti_account_check(const sti_account *account, size_t budget_bytes,
     const size_t least = advice->least_bytes ? advice->least_bytes : total;
     return sti_fail(STINT_E_BUDGET,
                     "memory: needs %s at least, budget %s, short by %s; %s; what fits: "
-                    "%s--memory %zuM",
+                    "%s--memory %s",
                     sti_bytes_text(total), sti_bytes_text(budget_bytes),
                     sti_bytes_text(total - budget_bytes),
                     advice->dominates ? advice->dominates : named,
-                    advice->fits ? advice->fits : "",
-                    (least + ((size_t)1 << 20) - 1) >> 20);
+                    advice->fits ? advice->fits : "", sti_enough_text(least));
 }

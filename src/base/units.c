@@ -276,6 +276,14 @@ const char *sti_bytes_text(size_t bytes)
     return text;
 }
 
+const char *sti_enough_text(size_t bytes)
+{
+    char *text = next_buffer();
+    snprintf(text, BUFFER_BYTES, "%zuM",
+             (bytes >> 20) + (bytes % ((size_t)1 << 20) > 0));
+    return text;
+}
+
 const char *sti_time_text(double seconds)
 {
     char *text = next_buffer();

@@ -24,6 +24,7 @@ stint_status sti_parse_bool(const char *text, int *value_out);
 
 /* Printers return a pointer to one of 8 rotating thread-local buffers. */
 const char *sti_bytes_text(size_t bytes);     /* "153.2 MiB" */
+const char *sti_enough_text(size_t bytes);    /* "154M": rounded up, for --memory */
 const char *sti_time_text(double seconds);    /* "1 h 02 min", "3.4 s", "25 ms" */
 const char *sti_rate_text(double bits_per_s); /* "94.2 Mbit/s" */
 const char *sti_count_text(int64_t count);    /* "272,474" */

@@ -76,10 +76,10 @@ stint_status sti_cli_play_plan(sti_cli_call *call)
     if (st == STINT_OK && !plan.memory.fits)
         st = sti_fail(STINT_E_BUDGET,
                       "the run needs %s, --memory allows %s; the least that would do "
-                      "is --memory %zuM, and fewer env.envs take less",
+                      "is --memory %s, and fewer env.envs take less",
                       sti_bytes_text(plan.memory.peak_bytes),
                       sti_bytes_text(plan.memory.budget_bytes),
-                      (plan.memory.smallest_bytes + ((size_t)1 << 20) - 1) >> 20);
+                      sti_enough_text(plan.memory.smallest_bytes));
     stint_plan_fini(&plan.memory);
     return st;
 }

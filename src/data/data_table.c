@@ -57,10 +57,9 @@ static stint_status check_limit(const sti_table_desc *desc, size_t bytes)
     const size_t least = desc->beside_bytes + bytes;
     return sti_fail(STINT_E_BUDGET,
                     "%s: reading it takes %s, of the budget %s are left for that; what "
-                    "fits: --memory %zuM at least",
+                    "fits: --memory %s at least",
                     desc->path, sti_bytes_text(bytes),
-                    sti_bytes_text(desc->limit_bytes),
-                    (least + ((size_t)1 << 20) - 1) >> 20);
+                    sti_bytes_text(desc->limit_bytes), sti_enough_text(least));
 }
 
 /* The whole text; *text_out is the caller's. */

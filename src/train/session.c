@@ -257,9 +257,9 @@ static stint_status check_budget(const stint_plan_result *r)
     if (!r->fits)
         return sti_fail(STINT_E_BUDGET,
                         "the run needs %s, --memory allows %s; the least that would do "
-                        "is --memory %zuM",
+                        "is --memory %s",
                         sti_bytes_text(r->peak_bytes), sti_bytes_text(r->budget_bytes),
-                        (r->smallest_bytes + ((size_t)1 << 20) - 1) >> 20);
+                        sti_enough_text(r->smallest_bytes));
     return sti_memory_limit_check(r->peak_bytes, "the run", "a smaller batch");
 }
 

@@ -89,14 +89,19 @@ static const stint_session_blob *find_pieces(const pieces *p, const sti_tensor_r
     return NULL;
 }
 
-static stint_status write_pieces(const stint_session_blob *blob, sti_writer *writer)
+/* Each piece in turn goes into one of writer and hash; the other is NULL. */
+static stint_status make_pieces(const stint_session_blob *blob, sti_writer *writer,
+                                sti_sha256 *sha)
 {
     void *piece = sti_alloc(blob->piece_bytes, "session.piece");
     if (!piece)
         return STINT_E_MEMORY;
     for (size_t k = 0; k < blob->bytes / blob->piece_bytes; k++) {
         blob->make(blob->user, (int64_t)k, piece);
-        sti_writer_add(writer, piece, blob->piece_bytes);
+        if (writer)
+            sti_writer_add(writer, piece, blob->piece_bytes);
+        else
+            sti_sha256_add(sha, piece, blob->piece_bytes);
     }
     sti_free(piece);
     return STINT_OK;
@@ -107,7 +112,7 @@ static stint_status write_row(void *user, const sti_tensor_row *row, sti_writer 
 {
     const stint_session_blob *blob = find_pieces(user, row);
     if (blob)
-        return write_pieces(blob, writer);
+        return make_pieces(blob, writer, NULL);
     sti_writer_add(writer, row->data, row->bytes);
     return STINT_OK;
 }
@@ -119,19 +124,6 @@ static void add_head(sti_sha256 *sha, const char *name, size_t bytes)
     const uint64_t n = bytes;
     sti_sha256_add(sha, name, strlen(name) + 1);
     sti_sha256_add(sha, &n, sizeof n);
-}
-
-static stint_status add_pieces(const stint_session_blob *blob, sti_sha256 *sha)
-{
-    void *piece = sti_alloc(blob->piece_bytes, "session.piece");
-    if (!piece)
-        return STINT_E_MEMORY;
-    for (size_t k = 0; k < blob->bytes / blob->piece_bytes; k++) {
-        blob->make(blob->user, (int64_t)k, piece);
-        sti_sha256_add(sha, piece, blob->piece_bytes);
-    }
-    sti_free(piece);
-    return STINT_OK;
 }
 
 static stint_status hash_list(const sti_tensor_list *list, const pieces *p,
@@ -149,7 +141,7 @@ static stint_status hash_list(const sti_tensor_list *list, const pieces *p,
             continue; /* has no place in a file's order */
         add_head(&sha, row->name, row->bytes);
         if (blob)
-            st = add_pieces(blob, &sha);
+            st = make_pieces(blob, NULL, &sha);
         else
             sti_sha256_add(&sha, row->data, row->bytes);
     }

@@ -178,6 +178,10 @@ static void test_truth(void **state)
 static void test_printers(void **state)
 {
     (void)state;
+    assert_string_equal(sti_enough_text(0), "0M");
+    assert_string_equal(sti_enough_text(1), "1M");
+    assert_string_equal(sti_enough_text((size_t)3 << 20), "3M");
+    assert_string_equal(sti_enough_text(((size_t)3 << 20) + 1), "4M");
     assert_string_equal(sti_bytes_text(0), "0 B");
     assert_string_equal(sti_bytes_text(1023), "1023 B");
     assert_string_equal(sti_bytes_text(1024), "1.0 KiB");
