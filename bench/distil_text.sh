@@ -1,8 +1,9 @@
 #!/bin/bash
-# A gpt of half the depth, taught by the whole one: 6 blocks of 128 columns teach 3, on a
-# text in characters. Beside it the same 3 blocks trained plainly, at equal cost: a step
-# against the reference has its forward pass of twice the depth besides the student's
-# forward and backward one, 5 against 3, so that plain training gets 5/3 of the steps.
+# A gpt of half the depth, taught by the whole one: 6 blocks of 128 columns teach 3, which
+# begin with its first, third and last, on a text in characters. Beside it 3 new blocks
+# trained plainly, at equal cost: a step against the reference has its forward pass of
+# twice the depth besides the student's forward and backward one, 5 against 3, so that
+# plain training gets 5/3 of the steps. The teacher's own training counts for neither.
 #
 #   distil_text.sh STINT TEXT FOLDER [SEEDS [STEPS]]
 #
@@ -33,6 +34,7 @@ for seed in ${seeds//,/ }; do
     train "teacher-$seed" $((steps * 5 / 3)) "$seed" --set model.depth=6
     train "plain-$seed" $((steps * 5 / 3)) "$seed" --set model.depth=3
     train "taught-$seed" "$steps" "$seed" --set model.depth=3 \
+        --start "$folder/teacher-$seed" --set train.start_blocks=even \
         --reference "$folder/teacher-$seed" --set loss.hard=0.2 --set loss.soft=0.8 \
         --set loss.pairing=0
     for other in plain taught; do

@@ -16,6 +16,7 @@
 #include "store/compact_file.h"
 #include "store/field_facts.h"
 #include "store/hf_folder.h"
+#include "store/model_load.h"
 #include "store/model_meta.h"
 #include "store/text_sizes.h"
 
@@ -254,65 +255,18 @@ static stint_status build_single(stint_model_file *m)
     return STINT_OK;
 }
 
-typedef struct loader {
-    const stint_model_file *model;
-    char *block;       /* NULL: only check */
-    const char *wants; /* the network's name */
-    const char *scope; /* that the network's names have in front, NULL: none */
-    sti_sha256 *hash;  /* of what is only checked */
-    const sti_classifier *skips; /* which is left as it is; NULL: nothing is */
-    bool begins; /* a training: spreads that the model does not have stay as they are */
-} loader;
-
-static stint_status load_tensor(void *user, const sti_value_row *value,
-                                const sti_allocation *allocation)
-{
-    const loader *l = user;
-    const sti_tensor_file *f = l->model->file;
-    const char *name = l->scope ? value->name + strlen(l->scope) + 1 : value->name;
-    const sti_tensor_row *row = sti_tensor_file_find(f, name);
-    if (l->skips && sti_classifier_has(l->skips, value))
-        return STINT_OK;
-    if (l->begins && !row && (sti_graph_is_spread(value) || value->adapter))
-        return STINT_OK;
-    if (!row || row->type != STI_TENSOR_F32 || row->rank != value->shape.rank ||
-        memcmp(row->dim, value->shape.dim, (size_t)row->rank * sizeof row->dim[0]) != 0)
-        return sti_fail(STINT_E_INPUT, "%s: %s '%s' of %s, as the network %s wants it",
-                        sti_tensor_file_path(f), row ? "has another" : "has no", name,
-                        sti_shape_text(&value->shape), l->wants);
-    if (!l->block)
-        return sti_tensor_file_add_finite_sha256(f, row, l->hash);
-    if (value->in_bytes)
-        return sti_byte_weight_read(f, row, l->block + allocation->offset);
-    float *out = (float *)(void *)(l->block + allocation->offset);
-    const stint_status st = sti_tensor_file_read(f, row, out);
-    if (st == STINT_OK && l->model->adapter && row->rank == 2)
-        sti_adapter_add(l->model->adapter, name, false, row->dim[1], 0, row->dim[0],
-                        out);
-    return st;
-}
-
-static stint_status load_all(loader l, const sti_network *network, void *params,
-                             void *states)
-{
-    l.block = params;
-    stint_status st = sti_network_each(network, STI_ROLE_PARAM, load_tensor, &l);
-    l.block = states;
-    return st != STINT_OK ? st
-                          : sti_network_each(network, STI_ROLE_STATE, load_tensor, &l);
-}
-
 /* Every tensor is there, and its bytes are those that training wrote. A model whose
  * file names no hash (a checkpoint) is taken as it is. */
 static stint_status check_weights(stint_model_file *m)
 {
     char hex[65];
     sti_sha256 hash;
-    loader l = {.model = m, .hash = &hash, .wants = m->network.name};
+    sti_model_loader l = {.model = m, .hash = &hash, .wants = m->network.name};
     sti_sha256_init(&hash);
-    stint_status st = sti_network_each(&m->single, STI_ROLE_PARAM, load_tensor, &l);
+    stint_status st =
+        sti_network_each(&m->single, STI_ROLE_PARAM, sti_model_load_tensor, &l);
     if (st == STINT_OK)
-        st = sti_network_each(&m->single, STI_ROLE_STATE, load_tensor, &l);
+        st = sti_network_each(&m->single, STI_ROLE_STATE, sti_model_load_tensor, &l);
     if (st != STINT_OK)
         return st;
     sti_sha256_hex(&hash, hex);
@@ -329,108 +283,8 @@ static stint_status check_weights(stint_model_file *m)
 stint_status sti_model_load(const stint_model_file *model, const sti_network *network,
                             void *params, void *states)
 {
-    const loader l = {.model = model, .wants = model->network.name};
-    return load_all(l, network, params, states);
-}
-
-/* "resnet8 of width 16", or "gpt of 300 tokens, depth 4, width 64, 4 heads". */
-static void add_network(const sti_network_desc *n, int64_t parameters, sti_text *out)
-{
-    sti_text_add(out, n->name);
-    if (n->context)
-        sti_text_printf(out,
-                        " of %" PRId64 " tokens, depth %" PRId64 ", width %" PRId64
-                        ", %" PRId64 " heads",
-                        n->text.vocabulary, n->text.depth, n->text.width,
-                        n->text.heads);
-    else if (n->model.width)
-        sti_text_printf(out, " of width %" PRId64, n->model.width);
-    if (!n->context && n->model.depth)
-        sti_text_printf(out, "%s depth %" PRId64, n->model.width ? "," : " of",
-                        n->model.depth);
-    sti_text_printf(out, " (%s parameters)", sti_count_text(parameters));
-}
-
-static stint_status another_network(const stint_model_file *model,
-                                    const sti_network_desc *desc,
-                                    const sti_network *network)
-{
-    sti_text there = {0}, here = {0};
-    add_network(&model->network, model->parameters, &there);
-    add_network(desc, sti_network_parameters(network), &here);
-    const stint_status st =
-        sti_fail(STINT_E_INPUT,
-                 "train.start: %s holds the network %s, the recipe's is %s; give the "
-                 "same %s",
-                 sti_tensor_file_path(model->file), there.data ? there.data : "",
-                 here.data ? here.data : "",
-                 desc->context ? "model.name, vocabulary, depth, width and heads"
-                 : desc->field.coordinates > 0 ? "model.name, width and depth"
-                                               : "model.name, width, depth and stem");
-    sti_text_fini(&there);
-    sti_text_fini(&here);
-    return st;
-}
-
-static bool has_value(const stint_graph *g, const sti_value_row *wanted)
-{
-    for (int32_t v = 0; v < sti_graph_value_count(g); v++) {
-        const sti_value_row *row = sti_graph_value(g, v);
-        if (row->role == wanted->role && strcmp(row->name, wanted->name) == 0)
-            return sti_shape_equal(&row->shape, &wanted->shape);
-    }
-    return false;
-}
-
-/* Has `there` every parameter and state of `here`, but for those of the classifier, and
- * for spreads, which a training can begin anew or leave behind? */
-static bool fits_into(const sti_network *here, const sti_network *there,
-                      const sti_classifier *classifier)
-{
-    for (int32_t v = 0; v < sti_graph_value_count(here->graph); v++) {
-        const sti_value_row *row = sti_graph_value(here->graph, v);
-        if ((row->role == STI_ROLE_PARAM || row->role == STI_ROLE_STATE) &&
-            !(classifier && sti_classifier_has(classifier, row)) &&
-            !sti_graph_is_spread(row) && !row->adapter && !has_value(there->graph, row))
-            return false;
-    }
-    return true;
-}
-
-stint_status sti_model_check_start(const stint_model_file *model,
-                                   const sti_network_desc *desc,
-                                   const sti_network *network, bool new_classifier)
-{
-    sti_classifier here = {{0}}, there = {{0}};
-    stint_status st = STINT_OK;
-    if (new_classifier) {
-        STI_TRY(sti_classifier_init(desc, &here));
-        STI_TRY(sti_classifier_init(&model->network, &there));
-    }
-    if (!fits_into(network, &model->single, new_classifier ? &here : NULL) ||
-        !fits_into(&model->single, network, new_classifier ? &there : NULL))
-        st = another_network(model, desc, network);
-out:
-    sti_classifier_fini(&here);
-    sti_classifier_fini(&there);
-    return st;
-}
-
-stint_status sti_model_start(const stint_model_file *model,
-                             const sti_network_desc *desc, const sti_network *network,
-                             bool new_classifier, void *params, void *states)
-{
-    sti_classifier classifier = {{0}};
-    stint_status st =
-        new_classifier ? sti_classifier_init(desc, &classifier) : STINT_OK;
-    if (st == STINT_OK)
-        st = load_all((loader){.model = model,
-                               .wants = desc->name,
-                               .begins = true,
-                               .skips = new_classifier ? &classifier : NULL},
-                      network, params, states);
-    sti_classifier_fini(&classifier);
-    return st;
+    const sti_model_loader l = {.model = model, .wants = model->network.name};
+    return sti_model_load_all(l, network, params, states);
 }
 
 stint_status sti_model_reload(const char *path, int64_t step, const char *name,
@@ -447,7 +301,8 @@ stint_status sti_model_reload(const char *path, int64_t step, const char *name,
                           path, m.step, step);
     }
     if (st == STINT_OK)
-        st = load_all((loader){.model = &m, .wants = name}, network, params, states);
+        st = sti_model_load_all((sti_model_loader){.model = &m, .wants = name}, network,
+                                params, states);
     sti_tensor_file_close(m.file);
     return st == STINT_OK ? st : sti_fail_context(st, "train.select");
 }
@@ -455,11 +310,11 @@ stint_status sti_model_reload(const char *path, int64_t step, const char *name,
 stint_status sti_model_load_reference(const stint_model_file *model,
                                       const sti_network *network, void *fixed)
 {
-    loader l = {.model = model,
-                .block = fixed,
-                .wants = model->network.name,
-                .scope = STI_REFERENCE_SCOPE};
-    return sti_network_each(network, STI_ROLE_FIXED, load_tensor, &l);
+    sti_model_loader l = {.model = model,
+                          .block = fixed,
+                          .wants = model->network.name,
+                          .scope = STI_REFERENCE_SCOPE};
+    return sti_network_each(network, STI_ROLE_FIXED, sti_model_load_tensor, &l);
 }
 
 typedef struct fixed_hash {

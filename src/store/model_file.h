@@ -27,6 +27,9 @@ struct stint_model_file {
     stint_tokenizer *tokenizer; /* of a text model, unless it came without; else NULL */
     int64_t end_token;          /* of a text model; -1: none */
     int64_t parameters, step;
+    /* Of a text model that a training begins with: the block that each of the
+     * training's takes, by sti_model_take_blocks. NULL: the one of its own number. */
+    int64_t *blocks, block_count;
     sti_adapter *adapter; /* added to weights as they are loaded; NULL: none */
     double test_accuracy, test_loss; /* NaN: unknown */
     const char *recipe_text, *weights_sha256;
@@ -64,6 +67,11 @@ sti_network_desc sti_model_network_in_use(const stint_model_file *model);
  * the file lacks a tensor, or it has another shape. */
 stint_status sti_model_load(const stint_model_file *model, const sti_network *network,
                             void *params, void *states);
+/* A training of so many blocks begins with these of a text model's: "even", from first
+ * to last, or numbers with commas between, in any order and any of them again.
+ * STINT_E_USAGE: no list of so many of its blocks. */
+stint_status sti_model_take_blocks(stint_model_file *model, const char *list,
+                                   int64_t count);
 /* May the training of this network, of desc, begin with the model's weights? It must
  * have the same parameters and states; new_classifier: but for those of the classifier
  * (classifier.h). STINT_E_INPUT names both networks. */

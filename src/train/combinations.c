@@ -31,6 +31,11 @@ static bool in_start(const stint_recipe *recipe)
     return sti_train_section_of(recipe)->start != NULL;
 }
 
+static bool in_start_blocks(const stint_recipe *recipe)
+{
+    return sti_train_section_of(recipe)->start_blocks != NULL;
+}
+
 static bool in_reference(const stint_recipe *recipe)
 {
     return sti_loss_section_of(recipe)->reference != NULL;
@@ -172,6 +177,8 @@ const sti_feature sti_features[] = {
      I | T | F, false},
     {"start", "train.start", "train.start=START", "training from a model", in_start,
      I | T | F | C, false},
+    {"start blocks", "train.start_blocks", "train.start_blocks=even train.start=START",
+     "some of the blocks of the model to begin from", in_start_blocks, T, false},
     {"reference", "loss.reference", "loss.reference=REFERENCE",
      "a loss against another model's answers", in_reference, I | T, true},
     {"prune", "prune.sparsity", "prune.sparsity=0.5", "weights that stay zero",

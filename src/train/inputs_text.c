@@ -181,6 +181,7 @@ stint_status sti_inputs_open_text(sti_inputs *in)
     if (st != STINT_OK)
         return st;
     const sti_corpus *text = in->text;
+    const char *blocks = sti_train_section_of(in->recipe)->start_blocks;
     st = check_tokens(text);
     if (st == STINT_OK)
         st = sti_recipe_text_network(
@@ -190,6 +191,10 @@ stint_status sti_inputs_open_text(sti_inputs *in)
         return st;
     if (in->start)
         take_model_facts(in);
+    if (blocks)
+        st = sti_model_take_blocks(in->start, blocks, in->network.text.depth);
+    if (st != STINT_OK)
+        return st;
     st = take_window(in);
     if (st == STINT_OK && in->reference)
         st = take_reference(in);

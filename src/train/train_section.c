@@ -135,6 +135,16 @@ static const sti_option rows[] = {
      .same_weights = true,
      .local = true,
      .help = "model to begin from: weights and normalisation"},
+    {.name = "start_blocks",
+     .type = STI_OPTION_TEXT,
+     STI_OPTION_NO_BOUND,
+     .default_text = "",
+     AT(start_blocks),
+     .unit = "LIST",
+     .help =
+         "of text models: the block of train.start that each block begins with, as "
+         "0,2,5 for a depth of 3, or even, from first to last; empty: its own, of a "
+         "model as deep"},
     {.name = "freeze_norm",
      .type = STI_OPTION_BOOL,
      STI_OPTION_NO_BOUND,
@@ -294,6 +304,10 @@ static void check(const stint_recipe *recipe, sti_complaints *list)
         check_batch(train, list);
     check_warmup(recipe, list);
     check_select(recipe, list);
+    if (train->start_blocks && !train->start)
+        sti_complain(
+            list, "train.start_blocks: are blocks of a model to begin from; give one "
+                  "by --start, or leave it out");
     if (train->freeze_norm && !train->start)
         sti_complain(list,
                      "train.freeze_norm: new weights have no statistics to keep; give "

@@ -18,17 +18,18 @@ typedef struct sti_train_values {
     int64_t seed_init, seed_order, seed_augment, seed_dropout; /* 0: seed */
     double label_smoothing;
     int64_t reference_batch;
-    int precision;      /* STI_PRECISION_... */
-    int64_t eval_every; /* epochs; 0: only at the end */
-    const char *start;  /* model to begin with; NULL: new weights */
-    bool freeze_norm;   /* batch-norm keeps the statistics of `start` */
-    double validation;  /* share of the training samples that is held out */
-    int select;         /* STI_SELECT_... */
-    double select_drop; /* of the reference's accuracy, for STI_SELECT_MISMATCH */
-    int64_t patience;   /* epochs; 0: the run goes to its end */
-    int order;          /* STI_ORDER_..., of clicks */
-    double average;     /* of weights: what a step keeps of it; 0: none */
-    double time;        /* seconds that the run may last; 0: no limit */
+    int precision;            /* STI_PRECISION_... */
+    int64_t eval_every;       /* epochs; 0: only at the end */
+    const char *start;        /* model to begin with; NULL: new weights */
+    const char *start_blocks; /* of a text model; NULL: all */
+    bool freeze_norm;         /* batch-norm keeps the statistics of `start` */
+    double validation;        /* share of the training samples that is held out */
+    int select;               /* STI_SELECT_... */
+    double select_drop;       /* of the reference's accuracy, for STI_SELECT_MISMATCH */
+    int64_t patience;         /* epochs; 0: the run goes to its end */
+    int order;                /* STI_ORDER_..., of clicks */
+    double average;           /* of weights: what a step keeps of it; 0: none */
+    double time;              /* seconds that the run may last; 0: no limit */
 } sti_train_values;
 
 extern const sti_recipe_section sti_train_section;
