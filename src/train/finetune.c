@@ -232,12 +232,23 @@ static bool has_recipe(const char *out, sti_arena *arena)
 typedef struct finding {
     sti_update_set set;
     sti_gains gains;
+    size_t tried_bytes; /* planned peak of the search itself */
 } finding;
 
 static void finding_fini(finding *f)
 {
     sti_update_set_fini(&f->set);
     sti_gains_fini(&f->gains);
+}
+
+/* The run's plan counts what the process took before. */
+static void note_tried(stint_recipe *recipe, size_t bytes,
+                       stint_finetune_scheme *scheme)
+{
+    sti_run_values *run = sti_recipe_edit(recipe, &sti_run_section);
+    run->tried_bytes = bytes;
+    if (scheme->peak_bytes < bytes)
+        scheme->peak_bytes = bytes;
 }
 
 static stint_status search_into(stint_recipe *recipe, const stint_finetune_desc *desc,
@@ -255,6 +266,7 @@ static stint_status search_into(stint_recipe *recipe, const stint_finetune_desc 
     }
     STI_TRY(sti_sparse_create(recipe, &limits, &sparse));
     STI_TRY(sti_sparse_choose(sparse, limits.memory_bytes, &found->set, &facts));
+    found->tried_bytes = sti_sparse_tried_bytes(sparse);
     sti_sparse_take_gains(sparse, &found->gains);
     STI_TRY(write_scheme(recipe, &found->set, ""));
 out:
@@ -312,6 +324,7 @@ static stint_status search(stint_recipe *recipe, const stint_finetune_desc *desc
     }
     STI_TRY(search_into(recipe, desc, out, arena, &found));
     STI_TRY(say_least(find_scheme(recipe, scheme), &found));
+    note_tried(recipe, found.tried_bytes, scheme);
     STI_TRY(keep_gains(recipe, out, arena, &found));
     list_gains(&found.set, scheme);
 out:
@@ -352,15 +365,18 @@ static stint_status plan_search(stint_recipe *recipe, const stint_finetune_desc 
     sti_update_set set = {.count = 0};
     sti_sparse_facts facts;
     stint_finetune_scheme budgets = {.budget_count = 0};
+    size_t tried_bytes;
     stint_status st;
     STI_TRY(check_part(recipe));
     STI_TRY(sti_sparse_create(recipe, &limits, &sparse));
     STI_TRY(sti_sparse_choose(sparse, limits.memory_bytes, &set, &facts));
     STI_TRY(list_budgets(sparse, &budgets));
+    tried_bytes = sti_sparse_tried_bytes(sparse);
     sti_sparse_destroy(sparse);
     sparse = NULL;
     STI_TRY(write_scheme(recipe, &set, ""));
     STI_TRY(find_scheme(recipe, scheme));
+    note_tried(recipe, tried_bytes, scheme);
     list_gains(&set, scheme);
     memcpy(scheme->budgets, budgets.budgets, sizeof budgets.budgets);
     scheme->budget_count = budgets.budget_count;

@@ -28,6 +28,7 @@ typedef struct sti_gains {
     char start_sha256[65]; /* of the model's weights; "": not known */
     bool measured;         /* by short trainings, gains_measure.c */
     double base_loss;      /* then: where the classifier alone came to */
+    size_t tried_bytes;    /* highest planned peak of the steps that found them here */
 } sti_gains;
 
 void sti_gains_fini(sti_gains *gains); /* a zeroed one is fine */

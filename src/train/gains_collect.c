@@ -116,8 +116,11 @@ static stint_status try_part(const collector *c, const sti_update_set *all, int 
     STI_TRY(sti_setup_build(&job->setup));
     STI_TRY(sti_step_peak_with(&job->setup, NULL, 0, &peak));
     *fits = c->budget_bytes == 0 || peak <= c->budget_bytes;
-    if (*fits)
+    if (*fits) {
+        if (peak > c->gains->tried_bytes)
+            c->gains->tried_bytes = peak;
         STI_TRY(run_batches(c));
+    }
 out:
     sti_setup_fini(&job->setup);
     job->inputs.network.update = NULL;

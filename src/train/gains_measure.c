@@ -18,6 +18,7 @@ typedef struct measurer {
     const sti_gains_measuring *how;
     int32_t *order; /* of the samples */
     int64_t batches;
+    size_t *tried_bytes; /* highest planned peak so far */
 } measurer;
 
 static stint_status run_batch(const measurer *m, sti_step_engine *engine,
@@ -79,6 +80,8 @@ static stint_status measure_set(const measurer *m, const sti_update_set *set,
     STI_TRY(sti_step_peak_with(&job->setup, NULL, 0, &peak));
     if (m->how->budget_bytes > 0 && peak > m->how->budget_bytes)
         goto out;
+    if (peak > *m->tried_bytes)
+        *m->tried_bytes = peak;
     desc = sti_setup_engine(&job->setup, 1);
     desc.eval = NULL;
     STI_TRY(sti_step_engine_create(&desc, &engine));
@@ -151,7 +154,7 @@ stint_status sti_gains_measure(sti_job *job, const sti_gains_measuring *how,
 {
     const sti_update_rule at_once = job->inputs.network.at_once;
     const bool keeps = job->inputs.network.keeps, folds = job->inputs.network.fold_norm;
-    measurer m = {.job = job, .how = how};
+    measurer m = {.job = job, .how = how, .tried_bytes = &gains->tried_bytes};
     stint_status st;
     job->inputs.network.at_once = (sti_update_rule){.op = NULL};
     job->inputs.network.keeps = job->inputs.network.fold_norm = false;

@@ -187,11 +187,14 @@ static void add_arenas(const sti_setup *setup, const sti_network *train,
                     n * input);
 }
 
-/* With batch = auto, in the process that looks for it. */
+/* With batch = auto, in the process that looks for it; or where what is trained was. */
 static void add_search(const sti_run_values *run, sti_account *account)
 {
-    if (!run->searched)
+    if (!run->searched) {
+        sti_account_raise(account, "gains", "once: steps that they were collected in",
+                          run->tried_bytes);
         return;
+    }
     sti_account_add(account, "search for the batch",
                     "what it leaves behind in the heap", STI_SEARCH_BYTES);
     sti_account_raise(account, "trying batches",

@@ -9,7 +9,8 @@ typedef struct sti_run_values {
     int64_t threads; /* 0: choose */
     size_t memory_bytes;
     /* No keys, but what happened in this process: the batch was found here
-     * (batch_auto.c), and the highest planned peak of those that ran. */
+     * (batch_auto.c), and the highest planned peak of those that ran, or of the steps
+     * that gains were collected in (finetune.c). */
     bool searched;
     size_t tried_bytes;
     int64_t lanes;            /* 0: by memory */

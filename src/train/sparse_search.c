@@ -55,8 +55,8 @@ struct sti_sparse {
     sti_scheme_cost *weight; /* [layers, SHARES] */
     sti_scheme_cost *depth;  /* [layers + 1] */
     double full_flop, share; /* that a step may take of it; infinite: any */
-    size_t full_peak_bytes, least_bytes;
-    rung rung[RUNGS + 1]; /* by rising gain */
+    size_t full_peak_bytes, least_bytes, timed_bytes; /* 0: nothing was timed */
+    rung rung[RUNGS + 1];                             /* by rising gain */
     int rungs;
 };
 
@@ -370,6 +370,7 @@ static stint_status share_of_seconds(sti_sparse *s)
                             engine->states));
     STI_TRY(time_engine(job, engine, &best_s));
     s->share = s->desc.step_s / best_s;
+    s->timed_bytes = s->full_peak_bytes;
 out:
     sti_step_engine_destroy(engine);
     return st;
@@ -512,6 +513,15 @@ void sti_sparse_destroy(sti_sparse *s)
     sti_job_fini(&s->job);
     stint_recipe_destroy(s->recipe);
     sti_free(s);
+}
+
+size_t sti_sparse_tried_bytes(const sti_sparse *s)
+{
+    const size_t most =
+        s->gains.tried_bytes > s->timed_bytes ? s->gains.tried_bytes : s->timed_bytes;
+    const size_t left = most > 0 ? most + LEFT_BYTES : 0;
+    const size_t budget = s->desc.memory_bytes;
+    return budget > 0 && left > budget ? budget : left;
 }
 
 void sti_sparse_take_gains(sti_sparse *s, sti_gains *gains_out)

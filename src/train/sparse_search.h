@@ -34,6 +34,8 @@ typedef struct sti_sparse sti_sparse;
 stint_status sti_sparse_create(const stint_recipe *recipe, const sti_sparse_desc *desc,
                                sti_sparse **sparse_out);
 void sti_sparse_destroy(sti_sparse *sparse); /* NULL is fine */
+/* The highest planned peak of steps that ran for it, within the budget; 0: none did. */
+size_t sti_sparse_tried_bytes(const sti_sparse *sparse);
 /* The gains are the caller's then; the search goes on without. */
 void sti_sparse_take_gains(sti_sparse *sparse, sti_gains *gains_out);
 

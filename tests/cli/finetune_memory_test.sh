@@ -215,6 +215,13 @@ fi
 within_plan() { # the run that answered in `out`
     ! plain || json "j['peak_rss_bytes'] is None or j['peak_rss_bytes'] <= j['planned_peak_bytes']"
 }
+# A search collects gains in steps that take more than what it then trains.
+for limits in "--step-time 0.5x" "--step-time 0.5x --memory 1G" "--what sparse"; do
+    # shellcheck disable=SC2086
+    run 0 finetune wide --data two.txt --batch 4 --shards 1 --steps 3 -j 1 $limits -o searched \
+        --force --json -q
+    within_plan
+done
 late_updates() { # KEY FLAG...: of `tune` in $common
     key=$1
     shift
