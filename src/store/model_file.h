@@ -27,8 +27,8 @@ struct stint_model_file {
     stint_tokenizer *tokenizer; /* of a text model, unless it came without; else NULL */
     int64_t end_token;          /* of a text model; -1: none */
     int64_t parameters, step;
-    /* Of a text model that a training begins with: the block that each of the
-     * training's takes, by sti_model_take_blocks. NULL: the one of its own number. */
+    /* The block of this text model that each block of a training begins with, by
+     * sti_model_take_blocks. NULL: the one of its own number. */
     int64_t *blocks, block_count;
     sti_adapter *adapter; /* added to weights as they are loaded; NULL: none */
     double test_accuracy, test_loss; /* NaN: unknown */
