@@ -1,9 +1,10 @@
-#!/bin/sh
+#!/bin/bash
 # Kernels and shapes pruned within a training: accuracy and time beside a dense training, a
 # random choice, and learning and compressing after a training.
 #
 #     bench/shrink_click.sh STINT DATA [SEEDS] [EPOCHS] [WIDTH]
 #
+# WAYS: those to train (dense gradient magnitude random lc; lc begins from dense).
 # VGG-11 of WIDTH (32) on CIFAR-10, EPOCHS (6; the numbers to reach are of 24), at shares of
 # 30 to 70 % a layer, which leave 5.7 times fewer weights; equal schedules. Prints test
 # accuracy and seconds of each. Some minutes a seed for 6 epochs on two quiet CPUs.
@@ -56,16 +57,18 @@ print(f"seed {seed} {what:10} test accuracy {100 * end['test_accuracy']:6.2f} % 
 PY
 }
 for seed in $(seq "$seeds"); do
-    "$stint" train vgg.ini -o dense --seed "$seed" --force -q >/dev/null
-    tell dense "$seed" dense
-    for choice in gradient magnitude random; do
-        "$stint" train vgg.ini -o click --seed "$seed" --force -q --scheme "$scheme" \
-            --set shrink.importance=$choice >/dev/null
-        tell $choice "$seed" click
+    for way in ${WAYS:-dense gradient magnitude random lc}; do
+        case $way in
+        dense) more=(dense) ;;
+        # As many epochs of learning again as the training had, after it.
+        lc)
+            more=(lc --start dense --scheme "$scheme" --set shrink.method=lc
+                --set train.validation=0.1 --set optimizer.lr=0.02
+                --set "shrink.steps=$((2 * epochs))" --set optimizer.weight_decay=0)
+            ;;
+        *) more=(click --scheme "$scheme" --set "shrink.importance=$way") ;;
+        esac
+        "$stint" train vgg.ini -o "${more[@]}" --seed "$seed" --force -q >/dev/null
+        tell "$way" "$seed" "${more[0]}"
     done
-    # As many epochs of learning again as the training had, after it.
-    "$stint" train vgg.ini -o lc --start dense --seed "$seed" --force -q --scheme "$scheme" \
-        --set shrink.method=lc --set train.validation=0.1 --set optimizer.lr=0.02 \
-        --set shrink.steps="$((2 * epochs))" --set optimizer.weight_decay=0 >/dev/null
-    tell lc "$seed" lc
 done

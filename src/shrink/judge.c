@@ -7,6 +7,9 @@
 #include "infer/evaluate.h"
 #include "train/recipe_inputs.h"
 #include "train/recipe_view.h"
+#include "train/run_section.h"
+
+enum { MOST_AT_ONCE = 32 }; /* images of a thread */
 
 /* ---- the images ---- */
 
@@ -35,8 +38,8 @@ static stint_status answer_all(const sti_judge *judge, const sti_judge_set *set,
     if (!sti_mul_bytes(set->count, (size_t)judge->classes * sizeof(float), &bytes))
         return sti_fail(STINT_E_MEMORY, "too many images to judge by");
     float *logits = sti_alloc(bytes, "scores");
-    stint_status st = logits ? sti_eval_logits(model, &set->desc, judge->threads, 0,
-                                               NULL, NULL, logits)
+    stint_status st = logits ? sti_eval_logits(model, &set->desc, judge->threads,
+                                               judge->batch, NULL, NULL, logits)
                              : STINT_E_MEMORY;
     for (int64_t i = 0; i < set->count && st == STINT_OK; i++)
         answer[i] =
@@ -121,10 +124,24 @@ static stint_status choose_sets(const stint_model_file *model,
     return read_labels(model, &j->judging);
 }
 
+/* Within a budget all threads together take no more than a shard of a training has,
+ * whose step needs more memory than answers to as many. */
+static int64_t batch_within(const stint_recipe *recipe, int threads)
+{
+    const sti_train_values *train = sti_train_section_of(recipe);
+    if (sti_run_section_of(recipe)->memory_bytes == 0 || train->batch == 0)
+        return 0;
+    const int64_t shard = train->batch / train->shards / train->accumulate;
+    const int64_t images = shard / threads;
+    return images < 1 ? 1 : images < MOST_AT_ONCE ? images : MOST_AT_ONCE;
+}
+
 stint_status sti_judge_open(stint_model_file *model, const stint_recipe *recipe,
                             int threads, sti_judge *j)
 {
-    *j = (sti_judge){.classes = model->network.model.classes, .threads = threads};
+    *j = (sti_judge){.classes = model->network.model.classes,
+                     .threads = threads,
+                     .batch = batch_within(recipe, threads)};
     stint_status st;
     STI_TRY(choose_sets(model, recipe, j));
     if (j->judging.count < 2)

@@ -20,6 +20,7 @@ typedef struct sti_judge {
     sti_judge_set judging, reporting; /* of one split where they are halves of it */
     bool halves;
     int threads;
+    int64_t batch; /* images that a thread takes at once; 0: as stint eval */
     int64_t classes, judged;
     double base_accuracy, base_test_accuracy; /* the latter NaN: nothing reports */
     const char *by;                           /* "validation", ... */

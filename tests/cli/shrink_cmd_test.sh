@@ -302,7 +302,7 @@ assert 0.9 * total / 3 <= left <= total / 3, (left, total)
 PY
 run 3 train conv.ini -o bad --scheme "kernel(auto)" --set shrink.ratio=500 --epochs 4
 says err "the most is about 1"
-rm -r bad
+rm -rf bad
 run 2 train conv.ini -o bad --scheme "kernel(auto)"
 says err "shrink.ratio"
 
@@ -376,7 +376,7 @@ run 4 train conv.ini -o bad --scheme "kernel(0.5)" --epochs 0 --steps 4
 says err "no room"
 run 1 train small.ini --start base -o bad --scheme "prune(0.5)" --set shrink.method=lc --set shrink.mu=1e12
 says err "mu = 1e+12"
-rm -r bad
+rm -rf bad
 mkdir empty && run 4 shrink base --data empty -o bad --size 6K
 
 # A plan trains and writes nothing.
@@ -391,4 +391,21 @@ assert sizes == sorted(sizes, reverse=True) and p["samples"] == 10
 assert all(s["latency_ms"] > 0 and s["base_ms"] > 0 for s in p["shares"])
 assert p["sample_steps"] > 0 and p["sample_s"] > 0
 PY
+
+# Judging keeps to the memory as the trainings do: 128 images of 64 pixels, of which a step
+# has two at a time.
+within() { # BYTES ARGUMENT...
+    python3 - "$STINT" "$@" <<'PY' || fail "stint $*"
+import resource, subprocess, sys
+done = subprocess.run([sys.argv[1], *sys.argv[3:]], stdout=subprocess.DEVNULL)
+peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024
+if done.returncode or peak > int(sys.argv[2]):
+    sys.exit("status %d, peak %d" % (done.returncode, peak))
+PY
+}
+python3 "$STINT_SOURCE/tests/cli/cli_data.py" pixels 64 128 128
+run 0 train -o of-pixels --data pixels --set model.name=resnet8 --epochs 1 --batch 8 --shards 4 \
+    --set train.validation=0.3
+sanitized || within $((24 << 20)) shrink of-pixels --data pixels --scheme "prune(0.5)" \
+    --method fine-tune -o few --memory 24M -j 2 --set train.epochs=1 -q
 finish
