@@ -7,9 +7,10 @@
 # test.tar; without one glyphs are rendered), then 95 % of its weights are removed in
 # STEPS (12) compressions with an epoch of learning before the second and half of one
 # before each further, by both programs with the same mu, rates and batches (one shard, so
-# that norms are of all 100 images, as PyTorch's are). Prints test accuracy and seconds for each of SEEDS (1) seeds. A quarter of an hour for CIFAR-10 on
-# two CPUs, a minute for glyphs; the published schedule is 35 steps. PyTorch and Pillow
-# are those of /usr/bin/python3.
+# that norms are of all 100 images, as PyTorch's are). Prints test accuracy and seconds
+# for each of SEEDS (1) seeds, or of SEED alone. A quarter of an hour for CIFAR-10 on two
+# CPUs, a minute for glyphs; the published schedule is 35 steps. PyTorch and Pillow are
+# those of /usr/bin/python3.
 set -e
 here=$(cd "$(dirname "$0")" && pwd)
 stint=$(command -v "${1:-build/release/stint}")
@@ -43,7 +44,7 @@ nesterov = true
 weight_decay = 0
 INI
 factor=1.5
-for seed in $(seq "$seeds"); do
+for seed in ${SEED:-$(seq "$seeds")}; do
     "$stint" train base.ini -o "base$seed" --seed "$seed" -q >/dev/null 2>&1
     "$stint" export dense "base$seed" --out dense.safetensors -q >/dev/null 2>&1
     epoch=$(python3 - "base$seed/log.jsonl" "$epochs" <<'PY'

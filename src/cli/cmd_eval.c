@@ -270,9 +270,49 @@ static stint_status eval_model(sti_cli_call *call, const char *path,
     return status;
 }
 
+/* What a run's model is of; options are of one or more of these. */
+enum { OF_DATA = 1, OF_GAMES = 2, OF_CLICKS = 4 };
+
+/* An option that is of other models than this one would be ignored. */
+static stint_status check_options(const sti_eval_args *args, int kind)
+{
+    const struct {
+        const char *flag;
+        bool given;
+        int kinds;
+        const char *of;
+    } options[] = {
+        {"--data", args->data, OF_DATA | OF_CLICKS, "models of images, text or clicks"},
+        {"--adapter", args->adapter, OF_DATA, "text models"},
+        {"--split", args->split != STINT_DATA_TEST, OF_DATA | OF_CLICKS,
+         "models of images, text or clicks"},
+        {"--format", args->format > 0, OF_DATA, "models of images"},
+        {"--batch", args->batch > 0, OF_DATA, "models of images or text"},
+        {"--confusion", args->confusion, OF_DATA, "models of images"},
+        {"--samples", args->samples > 0, OF_DATA, "models of images"},
+        {"--ensemble", args->ensemble, OF_DATA, "models of images"},
+        {"--ood", args->ood, OF_DATA, "models of images"},
+        {"--page", args->page, OF_DATA, "models of images"},
+        {"--seed", args->seed > 0, OF_DATA | OF_GAMES, "drawn networks, and of agents"},
+        {"--episodes", args->episodes > 0, OF_GAMES, "agents"},
+        {"--rom", args->rom, OF_GAMES, "agents"},
+        {"--scores", args->scores, OF_CLICKS, "models of clicks"}};
+    for (size_t i = 0; i < sizeof options / sizeof *options; i++)
+        if (options[i].given && !(options[i].kinds & kind))
+            return sti_fail(STINT_E_USAGE, "%s: is of %s, and this is %s; leave it out",
+                            options[i].flag, options[i].of,
+                            kind == OF_GAMES    ? "an agent"
+                            : kind == OF_CLICKS ? "a model of clicks"
+                                                : "another one");
+    return STINT_OK;
+}
+
 static stint_status eval_agent(sti_cli_call *call)
 {
     const sti_eval_args *args = call->args;
+    const stint_status st = check_options(args, OF_GAMES);
+    if (st != STINT_OK)
+        return st;
     if (args->memory_bytes > 0)
         return sti_fail(STINT_E_UNSUPPORTED,
                         "--memory: the games of an agent are not planned for; leave it "
@@ -289,7 +329,9 @@ static stint_status eval_clicks(sti_cli_call *call)
     static const stint_embed_split splits[] = {STINT_EMBED_TRAIN, STINT_EMBED_TEST,
                                                STINT_EMBED_ALL};
     const sti_eval_args *args = call->args;
-    stint_status st;
+    stint_status st = check_options(args, OF_CLICKS);
+    if (st != STINT_OK)
+        return st;
     if (args->memory_bytes > 0)
         return sti_fail(
             STINT_E_UNSUPPORTED,
@@ -316,10 +358,13 @@ static stint_status eval_run(sti_cli_call *call)
         return eval_agent(call);
     if (stint_embed_is_run(call->operands[0]))
         return eval_clicks(call);
+    stint_status status = check_options(call->args, OF_DATA);
+    if (status != STINT_OK)
+        return status;
     const char *path = sti_cli_model_path(call, call->operands[0]);
     if (path && sti_imported_is(path))
         return sti_cli_imported_eval(call, path);
-    stint_status status = path ? stint_model_open(path, &model) : STINT_E_MEMORY;
+    status = path ? stint_model_open(path, &model) : STINT_E_MEMORY;
     const char *adapter = ((const sti_eval_args *)call->args)->adapter;
     if (status == STINT_OK && adapter)
         status = stint_model_adapt(model, adapter);

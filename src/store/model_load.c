@@ -4,6 +4,7 @@
 
 #include "base/fail.h"
 #include "store/byte_weight.h"
+#include "store/start_blocks.h"
 
 stint_status sti_model_load_tensor(void *user, const sti_value_row *value,
                                    const sti_allocation *allocation)

@@ -24,12 +24,4 @@ stint_status sti_model_load_tensor(void *user, const sti_value_row *value,
 stint_status sti_model_load_all(sti_model_loader loader, const sti_network *network,
                                 void *params, void *states);
 
-/* The name in the model's file of what a training that begins with it calls `name`;
- * where blocks are taken it may be written to `space`. */
-typedef struct sti_tensor_name {
-    char text[256];
-} sti_tensor_name;
-const char *sti_model_start_name(const stint_model_file *model, const char *name,
-                                 sti_tensor_name *space);
-
 #endif

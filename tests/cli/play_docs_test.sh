@@ -15,6 +15,8 @@ grep -q 'raw frames/s' "$work/out" || fail "no rate"
 
 run 8 eval first --episodes 1 --memory 1G
 says err 'not planned for'
+run 2 eval first --episodes 1 --data recipes
+says err '--data: is of models of images, text or clicks, and this is an agent'
 
 rom=recipes/roms/rally.bin
 hash_of() {
