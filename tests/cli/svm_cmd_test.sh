@@ -124,12 +124,18 @@ done
 run 0 svm plan --json large.libsvm
 smallest=$(value smallest_bytes)
 # ---- the time that is expected: more without tiles, with folds, of a longer way ----
-expected=$(value expected_s)
+# Rates are measured, beside whatever else the machine does: one of three pairs is enough.
 more() { # TIMES OPTION...
-    local times=$1
+    local times=$1 less try
     shift
-    run 0 svm plan --json "$@" large.libsvm
-    json "j['expected_s'] > $times * $expected"
+    for try in 1 2 3; do
+        run 0 svm plan --json large.libsvm
+        less=$(value expected_s)
+        run 0 svm plan --json "$@" large.libsvm
+        python3 -c 'import sys; a, b, c = map(float, sys.argv[1:]); sys.exit(a <= b * c)' \
+            "$(value expected_s)" "$times" "$less" && return
+    done
+    fail "$*: expected $(value expected_s) s, not more than $times times $less s"
 }
 json '0 < j["expected_s"] < 60'
 more 1 -l implicit -e 1e-9
