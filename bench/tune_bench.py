@@ -308,16 +308,14 @@ def mcunet(args, state):
     epochs, seeds = (1, 1) if small else (args.epochs, args.seeds)
     flags = ["--data", args.images, "--batch", 8, "--shards", 1, "-j", 2]
     whole = stint(args, "finetune", base, "--what", "full", "--plan", *flags)
-    last = stint(args, "finetune", base, "--what", "last", "--plan", *flags)
-    budget = int(last["planned_peak_bytes"] +
-                 (whole["planned_peak_bytes"] - last["planned_peak_bytes"]) / 8)
-    kinds = {"sparse": ["--memory", budget], "full": [], "last": ["--what", "last"],
-             "bias": ["--what", "bias"]}
     rates = ("1e-3",) if small else ("3e-4", "1e-3", "3e-3", "1e-2")
     firsts = [mcunet_first(args, base, flags, seed) for seed in range(1, seeds + 1)]
     idle = stint(args, "eval", firsts[0], "--data", args.images, "--batch", 8, "-j", 2,
                  "--memory", "1G")["peak_rss_bytes"]
     print("mcunet: evaluation takes %s" % mib(idle))
+    budget = int(idle + (whole["planned_peak_bytes"] - idle) / 6)
+    kinds = {"sparse": ["--memory", budget], "full": [], "last": ["--what", "last"],
+             "bias": ["--what", "bias"]}
     for kind, more in kinds.items():
         means = {}
         for rate in rates:
