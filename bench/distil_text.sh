@@ -10,8 +10,10 @@
 # Prints for each seed both losses on the validation part with the paired interval of their
 # difference, and how many next tokens either has other than the reference. FOLDER keeps
 # the runs: the same command goes on where it was. 3 seeds by default, of 1800 steps.
+# ALSO, words of: begun (from the teacher's blocks, but plainly, as many steps as plain), new
+# (taught, with new weights); of each seed's the loss and the changed next tokens.
 set -eu
-[ $# -ge 3 ] || { sed -n '2,12s/^# \{0,1\}//p' "$0"; exit 2; }
+[ $# -ge 3 ] || { sed -n '2,14s/^# \{0,1\}//p' "$0"; exit 2; }
 stint=$1 text=$2 folder=$3 seeds=${4:-1,2,3} steps=${5:-1800}
 recipe=$(dirname "$0")/../recipes/shakespeare-small.ini
 mkdir -p "$folder"
@@ -24,7 +26,6 @@ train() { # OUT STEPS SEED OPTION...
             --set model.context=64 --batch 32 --shards 2 --set train.eval_every=0 \
             --set run.checkpoint_every=100 "$@" >/dev/null
 }
-number() { python3 -c 'import json, sys; print(json.load(sys.stdin)[sys.argv[1]])' "$1"; }
 line='%-5s %10s %10s %22s %9s %9s %6s\n'
 # shellcheck disable=SC2059
 printf "$line" seed plain taught 'taught less plain' 'plain' 'taught' ratio
@@ -54,4 +55,17 @@ print(f"{seed:5} {both['reference_loss']:10.4f} {both['new_loss']:10.4f} {change
       f"{100 * plain['mismatch_rate']:7.2f} % {100 * taught['mismatch_rate']:7.2f} % "
       f"{taught['mismatch_rate'] / plain['mismatch_rate']:6.3f}")
 PY
+    for other in ${ALSO:-}; do
+        teacher="$folder/teacher-$seed"
+        case $other in
+        begun) more=($((steps * 5 / 3)) "$seed" --start "$teacher" --set train.start_blocks=even) ;;
+        new) more=("$steps" "$seed" --reference "$teacher" --set loss.hard=0.2
+            --set loss.soft=0.8 --set loss.pairing=0) ;;
+        *) echo "distil_text.sh: ALSO is of begun and new, not '$other'" >&2; exit 2 ;;
+        esac
+        train "$other-$seed" "${more[@]}" --set model.depth=3
+        "$stint" compare "$teacher" "$folder/$other-$seed" --data "$text" --json --quiet |
+            python3 -c 'import json, sys; r = json.load(sys.stdin); print("%-5s %s: %.4f nats, "
+"%.2f %% changed" % (*sys.argv[1:], r["new_loss"], 100 * r["mismatch_rate"]))' "$seed" "$other"
+    done
 done

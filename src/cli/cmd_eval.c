@@ -303,7 +303,7 @@ static stint_status check_options(const sti_eval_args *args, int kind)
                             options[i].flag, options[i].of,
                             kind == OF_GAMES    ? "an agent"
                             : kind == OF_CLICKS ? "a model of clicks"
-                                                : "another one");
+                                                : "a network");
     return STINT_OK;
 }
 

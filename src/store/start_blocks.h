@@ -5,11 +5,13 @@
 
 #include "store/model_file.h"
 
-/* The name in the model's file of what a training that begins with it calls `name`;
- * where blocks are taken it may be written to `space`. */
+/* Room for a name that is made. */
 typedef struct sti_tensor_name {
     char text[256];
 } sti_tensor_name;
+
+/* The name in the model's file of what a training that begins with it calls `name`;
+ * where blocks are taken it may be written to `space`. */
 const char *sti_model_start_name(const stint_model_file *model, const char *name,
                                  sti_tensor_name *space);
 /* The other way: what the training calls this tensor of the model. NULL: it is of a

@@ -191,7 +191,7 @@ stint_status sti_inputs_open_text(sti_inputs *in)
         return st;
     if (in->start)
         take_model_facts(in);
-    if (blocks)
+    if (in->start && blocks)
         st = sti_model_take_blocks(in->start, blocks, in->network.text.depth);
     if (st != STINT_OK)
         return st;

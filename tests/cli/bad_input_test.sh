@@ -144,7 +144,7 @@ says err "class 'cat' is not one of the 2"
 run 4 eval ok --data nowhere
 says err "nowhere does not exist"
 run 2 eval ok --data bad/good --episodes 3
-says err "--episodes: is of agents"
+says err "--episodes: is of agents, and this is a network"
 run 2 eval ok --data bad/good --scores scores.npy
 says err "--scores: is of models of clicks"
 run 4 run ok bad/gif/train/cat/3.png bad/good/train/cat/0.png
