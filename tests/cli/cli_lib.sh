@@ -11,6 +11,15 @@ full() { [ "${TEST_SIZE:-}" = full ]; } # with all cases? (see tests/CMakeLists.
 # A sanitizer's own memory is in no plan.
 sanitized() { grep -qE '__(asan|msan|tsan)_init' "$STINT"; }
 
+# MiB that do, by the refusal in stderr, or nothing. A sanitizer's memory differs from run to
+# run: 2 more then.
+least_mib() {
+    local least
+    least=$(sed -n 's/.*--memory \([0-9]*\)M.*/\1/p' "$work/err" | tail -1)
+    [ -n "$least" ] && sanitized && least=$((least + 2))
+    echo "$least"
+}
+
 fail() {
     echo "FAIL: $*" >&2
     failures=$((failures + 1))

@@ -63,8 +63,7 @@ STINT_ISA=ref run 0 field eval wave.model --grid 40x30 --order 2 --out b.npy
 cmp a.npy b.npy || fail "other bits with another instruction set"
 run 3 field eval wave.model --grid 40x30 --order 2 --out no.npy --memory 1M
 says err "what fits"
-least=$(sed -n 's/.*--memory \([0-9.]*[KMG]\).*/\1/p' err | tail -1)
-run 0 field eval wave.model --grid 40x30 --order 2 --out b.npy --memory "$least"
+run 0 field eval wave.model --grid 40x30 --order 2 --out b.npy --memory "$(least_mib)M"
 cmp a.npy b.npy || fail "other bits in other tiles"
 
 # ---- chains, stages and rings ----

@@ -25,7 +25,7 @@ says out "accuracy"
 run 0 eval first.st --data data --json
 cp out plain.json
 run 3 eval first.st --data data --memory 1M
-least=$(sed -n 's/.*--memory \([0-9]*\)M.*/\1/p' err)
+least=$(least_mib)
 run 0 eval first.st --data data --memory "${least}M" --json
 json "all(j[k] == w for k, w in json.load(open('plain.json')).items() if k not in ('planned_peak_bytes', 'peak_rss_bytes', 'images_per_s'))"
 sanitized || json "j['peak_rss_bytes'] <= j['planned_peak_bytes'] <= $least << 20"

@@ -76,9 +76,8 @@ run 2 trust memory a.ini --runs 8 --out no --set prune.sparsity=0.5
 says err "prune.sparsity: runs are plain trainings"
 run 3 trust memory a.ini --runs 8 --out no --memory 1M
 says err "budget"
-least=$(grep -o -- '--memory [0-9]*M' "$work/err")
-# shellcheck disable=SC2086
-run 0 trust memory a.ini --runs 8 --out least $least
+least=$(least_mib)M
+run 0 trust memory a.ini --runs 8 --out least --memory "$least"
 run 1 trust memory a.ini --runs 8 --out nan --set optimizer.lr=1e6
 says err "not finite"
 [ -e no ] && fail "a refused study made its folder"
@@ -87,8 +86,7 @@ says err "not finite"
 run 0 trust memory a.ini --runs 4 --out few
 says out "fewer than two runs"
 # A budget changes nothing but how many run side by side.
-# shellcheck disable=SC2086
-run 0 trust memory a.ini --runs 30 --out tight $least --jobs 2
+run 0 trust memory a.ini --runs 30 --out tight --memory "$least" --jobs 2
 run 0 trust memory a.ini --runs 30 --out wide --jobs 2
 diff -r tight wide >differ || fail "a budget changed: $(head -3 differ)"
 
