@@ -23,6 +23,7 @@
 #define STI_TENSOR_MOMENT_1 "optimizer.1."
 #define STI_TENSOR_SHADOW_0 "shrink.0."
 #define STI_TENSOR_SHADOW_1 "shrink.1."
+#define STI_TENSOR_SHADOW_2 "shrink.2."
 #define STI_TENSOR_AVERAGE  "average."
 #define STI_TENSOR_SHAPES   "shrink.shapes"
 #define STI_TENSOR_ERROR    "error.bounds"

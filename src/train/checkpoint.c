@@ -112,7 +112,8 @@ out:
 
 static stint_status collect_shrink(sti_saver *s)
 {
-    static const char *const prefixes[] = {STI_TENSOR_SHADOW_0, STI_TENSOR_SHADOW_1};
+    static const char *const prefixes[] = {STI_TENSOR_SHADOW_0, STI_TENSOR_SHADOW_1,
+                                           STI_TENSOR_SHADOW_2};
     stint_status st = STINT_OK;
     for (int i = 0; i < s->engine->desc.shadows && st == STINT_OK; i++)
         st = sti_tensor_list_add_network(&s->list, &s->job->setup.train, STI_ROLE_PARAM,

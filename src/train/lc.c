@@ -29,10 +29,12 @@ sti_lc_plan sti_lc_plan_of(const sti_shrink_values *values, int64_t steps_per_ep
                         .first = values->first ? values->first : steps_per_epoch,
                         .batches = values->batches ? values->batches : half,
                         .mu = values->mu,
+                        .last = values->steps - 1,
                         .factor = values->mu_factor,
                         .cap = values->mu_cap};
     if (plan.mu == 0)
         plan.mu = usual_mu(plan.batches, lr, values->lr_end, momentum);
+    plan.last -= (int64_t)(values->finish * (double)plan.last + 0.5);
     return plan;
 }
 
@@ -48,6 +50,21 @@ sti_lc_place sti_lc_place_of(const sti_lc_plan *plan, int64_t batch)
     batch -= plan->first;
     return (sti_lc_place){2 + batch / plan->batches, batch % plan->batches,
                           plan->batches};
+}
+
+bool sti_lc_finishes(const sti_lc_plan *plan, int64_t step)
+{
+    return step > plan->last;
+}
+
+sti_lc_place sti_lc_fall_of(const sti_lc_plan *plan, int64_t batch)
+{
+    const sti_lc_place place = sti_lc_place_of(plan, batch);
+    if (!sti_lc_finishes(plan, place.step))
+        return place;
+    const int64_t before =
+        plan->last < 1 ? 0 : plan->first + (plan->last - 1) * plan->batches;
+    return (sti_lc_place){place.step, batch - before, sti_lc_batches(plan) - before};
 }
 
 double sti_lc_mu(const sti_lc_plan *plan, int64_t step)

@@ -16,9 +16,10 @@
 #include "base/team.h"
 #include "train/shrink_section.h"
 
-/* Batches of learning: `first` of step 1, `batches` of each later one. */
+/* Batches of learning: `first` of step 1, `batches` of each later one. The steps after
+ * `last` learn without mu, from theta, and what is zero there stays zero. */
 typedef struct sti_lc_plan {
-    int64_t steps, first, batches;
+    int64_t steps, first, batches, last;
     double mu, factor, cap; /* of step 1; per step; no growth above */
 } sti_lc_plan;
 
@@ -36,6 +37,12 @@ typedef struct sti_lc_place {
     int64_t step, index, count;
 } sti_lc_place;
 sti_lc_place sti_lc_place_of(const sti_lc_plan *plan, int64_t batch);
+
+/* Does that learning step, from 1, train only what is left? */
+bool sti_lc_finishes(const sti_lc_plan *plan, int64_t step);
+/* The place of a batch in what its rate falls over: its learning step or, of those that
+ * train what is left, all of them as one. */
+sti_lc_place sti_lc_fall_of(const sti_lc_plan *plan, int64_t batch);
 
 /* mu of a learning step, from 1: it grows by factor until it is above cap. */
 double sti_lc_mu(const sti_lc_plan *plan, int64_t step);

@@ -21,6 +21,12 @@ static sti_shrink_method method_of(const sti_run *run)
     return sti_shrink_method_of(run->recipe);
 }
 
+/* Is a learning step, from 1, one of method lc that draws weights to theta? */
+static bool draws(const sti_run *run, int64_t learning)
+{
+    return method_of(run) == STI_SHRINK_LC && !sti_lc_finishes(&run->lc, learning);
+}
+
 static float *at(void *block, const sti_span *span)
 {
     return (float *)(void *)((char *)block + span->offset);
@@ -106,11 +112,28 @@ static void next_multipliers(sti_run *run, double mu)
         memset(engine->moments[i], 0, engine->sizes.moments);
 }
 
+static void mask_zeros(sti_run *run)
+{
+    for (int i = 0; i < run->projection->spans && run->engine->mask; i++)
+        sti_prune_mask_zeros(run->engine, run->projection->span[i].offset,
+                             run->projection->span[i].count);
+}
+
+/* From here on what the best compression left is trained. */
+static void begin_finish(sti_run *run)
+{
+    sti_step_engine *engine = run->engine;
+    memcpy(engine->params, engine->shadow[2], engine->sizes.params);
+    memcpy(engine->shadow[0], engine->shadow[2], engine->sizes.params);
+    memset(engine->shadow[1], 0, engine->sizes.params);
+    mask_zeros(run);
+}
+
 /* Compression j, of weights that learnt with mu. Nothing that the next step depends on
  * changes before the images have been looked at, which a stop may cut short. */
 static stint_status compress(sti_run *run, int64_t j, double mu)
 {
-    const bool lc = method_of(run) == STI_SHRINK_LC;
+    const bool lc = draws(run, j);
     sti_log_shrink line = {.step = run->position.step, .number = j, .mu = mu};
     project_weights(run, mu, lc);
     stint_status st = lc && mu > 0 ? held_out_loss(run, &line.loss) : STINT_OK;
@@ -128,6 +151,11 @@ static stint_status compress(sti_run *run, int64_t j, double mu)
     measure_gap(run, lc, &line);
     run->position.shrink_done = j + 1;
     line.chosen = run->position.shrink_step == run->position.step + 1;
+    if (line.chosen && run->engine->desc.shadows > 2)
+        memcpy(run->engine->shadow[2], run->engine->shadow[0],
+               run->engine->sizes.params);
+    if (lc && sti_lc_finishes(&run->lc, j + 1) && j + 1 < run->lc.steps)
+        begin_finish(run);
     return run->log ? sti_run_log_shrink(run->log, &line) : STINT_OK;
 }
 
@@ -170,9 +198,7 @@ stint_status sti_shrink_init(sti_run *run)
     if (method == STI_SHRINK_LC)
         return STINT_OK;
     sti_project(run->projection, engine->params);
-    for (int i = 0; i < run->projection->spans && engine->mask; i++)
-        sti_prune_mask_zeros(engine, run->projection->span[i].offset,
-                             run->projection->span[i].count);
+    mask_zeros(run);
     return STINT_OK;
 }
 
@@ -185,8 +211,7 @@ stint_status sti_shrink_between(sti_run *run)
     const int64_t j = due(run);
     if (j < 0 || run->position.shrink_done > j)
         return STINT_OK;
-    const bool lc = method_of(run) == STI_SHRINK_LC;
-    return compress(run, j, lc && j > 0 ? sti_lc_mu(&run->lc, j) : 0);
+    return compress(run, j, j > 0 && draws(run, j) ? sti_lc_mu(&run->lc, j) : 0);
 }
 
 /* ---- within a step ---- */
@@ -222,7 +247,8 @@ static void add_multipliers(sti_run *run, int64_t step, char *block)
     const sti_network *net = engine->desc.train;
     const sti_lc_place place = sti_lc_place_of(&run->lc, step);
     const double mu = sti_lc_mu(&run->lc, place.step);
-    for (int32_t i = 0; i < sti_graph_output_count(net->graph); i++) {
+    const bool drawn = draws(run, place.step);
+    for (int32_t i = 0; drawn && i < sti_graph_output_count(net->graph); i++) {
         const sti_output *output = &sti_graph_outputs(net->graph)[i];
         const sti_span *span =
             output->kind == STI_OUTPUT_GRADIENT
@@ -258,7 +284,7 @@ double sti_shrink_rate(const sti_run *run, int64_t step, double lr)
         return sti_lc_rate(first, end, step, run->job.steps);
     if (method_of(run) != STI_SHRINK_LC)
         return lr;
-    const sti_lc_place place = sti_lc_place_of(&run->lc, step);
+    const sti_lc_place place = sti_lc_fall_of(&run->lc, step);
     return sti_lc_rate(first, end, place.index, place.count);
 }
 
@@ -268,6 +294,8 @@ const char *sti_shrink_words(const sti_run *run, int64_t step)
     if (!run->projection || method_of(run) != STI_SHRINK_LC)
         return "";
     const sti_lc_place place = sti_lc_place_of(&run->lc, step);
+    if (!draws(run, place.step))
+        return "";
     snprintf(words, sizeof words,
              ", or a smaller shrink.mu or mu_factor (this was learning step %" PRId64
              " of %" PRId64 " with mu = %g)",
@@ -278,7 +306,7 @@ const char *sti_shrink_words(const sti_run *run, int64_t step)
 int64_t sti_shrink_optimizer_step(const sti_run *run, int64_t step)
 {
     return run->projection && method_of(run) == STI_SHRINK_LC
-               ? sti_lc_place_of(&run->lc, step).index
+               ? sti_lc_fall_of(&run->lc, step).index
                : step;
 }
 

@@ -5,13 +5,14 @@
  * fine-tune  the start is projected; what is zero stays zero while the rest is trained
  *            at a rate that falls to lr_end; after each epoch the projection is judged
  * rewind     the same by the recipe's own schedule
- * lc         learning and compressing in turn (train/lc.h); each projection is judged
+ * lc         learning and compressing in turn (train/lc.h); each projection is judged;
+ *            of the best of them, shrink.finish trains what is not zero
  * click      from new weights, within one run (train/click.h)
  *
  * A projection is judged by its loss on held-out images (train.validation); the best is
  * written as the run's model and comes back at the end; without such images the last
- * one is. The state between two steps lies in the engine's shadows (lc: theta and
- * lambda; click: importance, later what stays), its mask, the projection's shapes and
+ * one is. The state between two steps lies in the engine's shadows (lc: theta,
+ * lambda and the best theta until the finish; click: importance, later what stays), its mask, the projection's shapes and
  * the position, all of which checkpoints hold. */
 #ifndef STI_TRAIN_PENALTY_H
 #define STI_TRAIN_PENALTY_H

@@ -41,13 +41,36 @@ bool sti_shrink_chooses(const stint_recipe *recipe)
     return is_one_of(recipe, STI_SHRINK_LC, STI_SHRINK_FINE_TUNE, STI_SHRINK_REWIND);
 }
 
+/* Does a scheme leave zeros that can stay zero while the rest is trained? */
+static bool leaves_zeros(const char *text)
+{
+    sti_shrink_scheme scheme;
+    bool zeros = false;
+    if (sti_scheme_parse(text, &scheme) != STINT_OK ||
+        sti_scheme_has(&scheme, STI_SCHEME_LOWRANK))
+        return false;
+    for (int kind = STI_SCHEME_PRUNE; kind <= STI_SCHEME_PATTERN; kind++)
+        zeros = zeros || sti_scheme_has(&scheme, (sti_scheme_kind)kind);
+    return zeros;
+}
+
+static bool finishes(const stint_recipe *recipe)
+{
+    const sti_shrink_values *shrink = sti_shrink_section_of(recipe);
+    return is_one_of(recipe, STI_SHRINK_LC, STI_SHRINK_LC, STI_SHRINK_LC) &&
+           shrink->finish > 0 && leaves_zeros(shrink->scheme);
+}
+
 bool sti_shrink_is_masked(const stint_recipe *recipe)
 {
-    return is_one_of(recipe, STI_SHRINK_CLICK, STI_SHRINK_FINE_TUNE, STI_SHRINK_REWIND);
+    return finishes(recipe) ||
+           is_one_of(recipe, STI_SHRINK_CLICK, STI_SHRINK_FINE_TUNE, STI_SHRINK_REWIND);
 }
 
 int sti_shrink_shadows(const stint_recipe *recipe)
 {
+    if (finishes(recipe))
+        return 3;
     if (is_one_of(recipe, STI_SHRINK_LC, STI_SHRINK_CLICK, STI_SHRINK_CLICK))
         return 2;
     return sti_shrink_chooses(recipe) ? 1 : 0;
@@ -56,7 +79,10 @@ int sti_shrink_shadows(const stint_recipe *recipe)
 sti_lc_plan sti_shrink_lc_plan(const stint_recipe *recipe, int64_t steps_per_epoch)
 {
     const sti_optimizer_values *o = sti_optimizer_section_of(recipe);
-    return sti_lc_plan_of(sti_shrink_section_of(recipe), steps_per_epoch, o->lr,
+    sti_shrink_values values = *sti_shrink_section_of(recipe);
+    if (!finishes(recipe))
+        values.finish = 0;
+    return sti_lc_plan_of(&values, steps_per_epoch, o->lr,
                           o->name == STI_OPTIMIZER_SGD ? o->momentum : 0);
 }
 

@@ -87,6 +87,14 @@ static const sti_option rows[] = {
      .unit = "RATE",
      .help = "of lc and fine-tune: where the rate falls to in each learning step, or "
              "in the run; 0: it stays optimizer.lr"},
+    {.name = "finish",
+     .type = STI_OPTION_FLOAT,
+     STI_OPTION_RANGE(0, 0.9),
+     .default_text = "0.4",
+     AT(finish),
+     .unit = "SHARE",
+     .help = "of lc: part of the learning steps, at the end, that train what is left "
+             "while zeros stay zero; nothing for schemes without zeros"},
     {.name = "select",
      .type = STI_OPTION_FLOAT,
      STI_OPTION_RANGE(0, 0.9999),

@@ -22,7 +22,7 @@ typedef struct sti_shrink_values {
     const char *keep;   /* NULL: see train/project.h */
     /* L-C */
     int64_t steps, first, batches;
-    double mu, mu_factor, mu_cap, lr_end;
+    double mu, mu_factor, mu_cap, lr_end, finish;
     /* ClickTrain */
     double select, hard, lasso;
     int importance;

@@ -59,7 +59,7 @@ typedef struct sti_step_engine_desc {
     int moments;           /* blocks of optimiser state: 0, 1 or 2 */
     bool masked;           /* with a mask of the parameters, see prune.h */
     bool masks_all;        /* of biases and normalisations, too */
-    int shadows;   /* further blocks laid out as the parameters, see shrink.h: 0 to 2 */
+    int shadows;   /* further blocks laid out as the parameters, see penalty.h: 0 to 3 */
     bool averaged; /* with averages of parameters and states, see average.h */
     sti_step_fill_fn *fill; /* in place of train_data; called by all lanes at once */
     void *fill_user;
@@ -112,7 +112,7 @@ typedef struct sti_step_engine {
     void *kept;  /* made once, by the first step, of frozen values; NULL: nothing */
     bool kept_made;
     uint8_t *mask;    /* NULL: not masked */
-    void *shadow[2];  /* [desc.shadows] */
+    void *shadow[3];  /* [desc.shadows] */
     void *average[2]; /* of parameters, of states; NULL: not asked for */
     char *results;    /* [slots] */
     sti_lane *lanes;

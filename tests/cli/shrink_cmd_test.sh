@@ -149,8 +149,8 @@ log = glob.glob("size/samples/*/log.jsonl")[0]
 rows = [r for r in map(json.loads, open(log)) if r["event"] == "shrink"]
 assert [r["compression"] for r in rows] == list(range(5)), rows
 assert rows[0]["mu"] == 0 and rows[0]["multipliers"] == 0 and rows[1]["multipliers"] > 0
-assert abs(rows[3]["mu"] / rows[2]["mu"] - 1.5) < 1e-9
-assert rows[-1]["distance"] < rows[0]["distance"]
+assert abs(rows[2]["mu"] / rows[1]["mu"] - 1.5) < 1e-9
+assert rows[2]["distance"] < rows[0]["distance"]
 best = min(r["compressed_loss"] for r in rows)
 assert [r["compressed_loss"] for r in rows if r["chosen"]][-1] == best
 PY
@@ -306,21 +306,56 @@ rm -rf bad
 run 2 train conv.ini -o bad --scheme "kernel(auto)"
 says err "shrink.ratio"
 
-# A training that is stopped goes on to the same model.
+# Of learning and compressing, the last learning steps train what is left: zeros stay, and
+# the weights that are left move.
+cat >finish.py <<'PY'
+import glob, json, sys
+lines = [json.loads(l) for l in open(glob.glob(sys.argv[1] + "/samples/*/log.jsonl")[0])]
+lines = [l for l in lines if l["event"] == "shrink"]
+assert len(lines) == 8, lines
+drawn = [l["mu"] > 0 for l in lines]
+assert drawn == [False] + [True] * int(sys.argv[2]) + [False] * (7 - int(sys.argv[2])), lines
+for l, draws in zip(lines, drawn):
+    assert (l["distance"] > 0 and l["multipliers"] > 0) == draws or l["compression"] == 0, l
+    assert l["nonzeros"] == lines[0]["nonzeros"], l
+print(min(l["compressed_loss"] for l in lines))
+PY
+for case in "0 7" "0.4 4" "0.9 1"; do
+    # shellcheck disable=SC2086 # share, and steps that draw
+    set -- $case
+    run 0 shrink base --data g -o finish --force --scheme "prune(0.9)" --set shrink.steps=8 \
+        --set shrink.finish="$1" -q
+    python3 finish.py finish "$2" >"loss$2" || fail "shrink.finish=$1"
+done
+python3 -c 'assert float(open("loss4").read()) < float(open("loss7").read()) - 0.1' ||
+    fail "training what is left gains nothing: $(cat loss4) and $(cat loss7)"
+# Nothing of it where a scheme leaves no zeros.
+run 0 shrink base --data g -o finish --force --scheme "quantise(int2)" --set shrink.steps=8 -q
+python3 - <<'PY' || fail "multipliers end early without zeros"
+import glob, json
+lines = [json.loads(l) for l in open(glob.glob("finish/samples/*/log.jsonl")[0])]
+assert all(l["mu"] > 0 for l in lines if l["event"] == "shrink" and l["compression"] > 0)
+PY
+
+# A training that is stopped goes on to the same model, wherever it stopped.
 run 0 train small.ini --start base -o whole --scheme "row(0.5)" --set shrink.method=lc $lc --json
 one=$(python3 -c 'import json; print(json.load(open("out"))["weights_sha256"])')
-"$STINT" train small.ini --start base -o parts --scheme "row(0.5)" --set shrink.method=lc $lc -q \
-    --set run.checkpoint_every=7 >/dev/null 2>&1 &
-pid=$!
-for i in $(seq 200); do
-    [ "$(ls parts/checkpoints 2>/dev/null | wc -l)" -ge 2 ] && break
-    sleep 0.02
+for compressions in 2 4; do
+    rm -rf parts
+    "$STINT" train small.ini --start base -o parts --scheme "row(0.5)" --set shrink.method=lc $lc -q \
+        --set run.checkpoint_every=7 >/dev/null 2>&1 &
+    pid=$!
+    for i in $(seq 400); do
+        done=$(grep -c '"shrink"' parts/log.jsonl 2>/dev/null)
+        [ "${done:-0}" -ge $compressions ] && break
+        sleep 0.01
+    done
+    kill -INT $pid 2>/dev/null
+    wait $pid
+    run 0 train small.ini --start base -o parts --scheme "row(0.5)" --set shrink.method=lc $lc \
+        --set run.checkpoint_every=7 --resume --json
+    grep -q "$one" out || fail "a run stopped after $compressions compressions goes on to another model"
 done
-kill -INT $pid 2>/dev/null
-wait $pid
-run 0 train small.ini --start base -o parts --scheme "row(0.5)" --set shrink.method=lc $lc \
-    --set run.checkpoint_every=7 --resume --json
-grep -q "$one" out || fail "a stopped run goes on to another model"
 
 # What is refused: words, budgets, data, models.
 run 2 shrink base --data g -o bad --scheme "prun(0.5)"

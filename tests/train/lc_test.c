@@ -243,6 +243,29 @@ static void rates_and_mu(void **unused)
     assert_int_equal(place.count, 51);
 }
 
+/* The last steps train what is left, at one rate that falls over all of them. */
+static void what_is_left_has_the_last_steps(void **unused)
+{
+    const sti_shrink_values values = {
+        .steps = 9, .first = 10, .batches = 4, .mu = 1, .mu_cap = 1, .finish = 0.4};
+    const sti_lc_plan plan = sti_lc_plan_of(&values, 101, 0.1, 0.9);
+    (void)unused;
+    assert_int_equal(plan.last, 5);
+    assert_int_equal(sti_lc_batches(&plan), 10 + 7 * 4);
+    for (int64_t b = 0; b < sti_lc_batches(&plan); b++) {
+        const sti_lc_place place = sti_lc_place_of(&plan, b);
+        const sti_lc_place fall = sti_lc_fall_of(&plan, b);
+        const bool left = b >= 10 + 4 * 4;
+        assert_true(sti_lc_finishes(&plan, place.step) == left);
+        assert_int_equal(fall.step, place.step);
+        assert_int_equal(fall.index, left ? b - 26 : place.index);
+        assert_int_equal(fall.count, left ? 12 : place.count);
+    }
+    const sti_lc_plan whole = sti_lc_plan_of(
+        &(sti_shrink_values){.steps = 9, .mu = 1, .mu_cap = 1}, 101, 0.1, 0.9);
+    assert_false(sti_lc_finishes(&whole, 8));
+}
+
 /* Any number of threads gives the same bits. */
 static void threads_change_nothing(void **unused)
 {
@@ -271,6 +294,7 @@ int main(void)
         cmocka_unit_test(a_run_is_the_scalar_programs),
         cmocka_unit_test(it_converges_and_beats_the_direct_one),
         cmocka_unit_test(rates_and_mu),
+        cmocka_unit_test(what_is_left_has_the_last_steps),
         cmocka_unit_test(threads_change_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
