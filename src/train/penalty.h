@@ -11,9 +11,9 @@
  *
  * A projection is judged by its loss on held-out images (train.validation); the best is
  * written as the run's model and comes back at the end; without such images the last
- * one is. The state between two steps lies in the engine's shadows (lc: theta,
- * lambda and the best theta until the finish; click: importance, later what stays), its mask, the projection's shapes and
- * the position, all of which checkpoints hold. */
+ * one is. The state between two steps lies in the engine's shadows (lc: theta, lambda
+ * and the best theta, up to the finish; click: importance, later what stays), its mask,
+ * the projection's shapes and the position, all of which checkpoints hold. */
 #ifndef STI_TRAIN_PENALTY_H
 #define STI_TRAIN_PENALTY_H
 

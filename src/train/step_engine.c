@@ -320,8 +320,8 @@ void sti_step_engine_destroy(sti_step_engine *engine)
     sti_free(engine->states);
     sti_free(engine->fixed);
     sti_free(engine->mask);
-    sti_free(engine->shadow[0]);
-    sti_free(engine->shadow[1]);
+    for (int i = 0; i < engine->desc.shadows; i++)
+        sti_free(engine->shadow[i]);
     sti_free(engine->average[0]);
     sti_free(engine->average[1]);
     sti_free(engine->moments[0]);

@@ -59,8 +59,8 @@ typedef struct sti_step_engine_desc {
     int moments;           /* blocks of optimiser state: 0, 1 or 2 */
     bool masked;           /* with a mask of the parameters, see prune.h */
     bool masks_all;        /* of biases and normalisations, too */
-    int shadows;   /* further blocks laid out as the parameters, see penalty.h: 0 to 3 */
-    bool averaged; /* with averages of parameters and states, see average.h */
+    int shadows; /* further blocks laid out as the parameters, see penalty.h: 0 to 3 */
+    bool averaged;          /* with averages of parameters and states, see average.h */
     sti_step_fill_fn *fill; /* in place of train_data; called by all lanes at once */
     void *fill_user;
     sti_step_load_fn *load; /* in place of all of them, likewise */

@@ -306,7 +306,7 @@ rm -rf bad
 run 2 train conv.ini -o bad --scheme "kernel(auto)"
 says err "shrink.ratio"
 
-# Of learning and compressing, the last learning steps train what is left: zeros stay, and
+# The last steps of learning and compressing train what is left: zeros stay, and
 # the weights that are left move.
 cat >finish.py <<'PY'
 import glob, json, sys
