@@ -3,6 +3,6 @@
 #ifndef STI_BASE_NUMERICS_H
 #define STI_BASE_NUMERICS_H
 
-#define STI_NUMERICS_VERSION "7"
+#define STI_NUMERICS_VERSION "8"
 
 #endif

@@ -346,8 +346,8 @@ for compressions in 2 4; do
         --set run.checkpoint_every=7 >/dev/null 2>&1 &
     pid=$!
     for i in $(seq 400); do
-        done=$(grep -c '"shrink"' parts/log.jsonl 2>/dev/null)
-        [ "${done:-0}" -ge $compressions ] && break
+        made=$(grep -c '"shrink"' parts/log.jsonl 2>/dev/null)
+        [ "${made:-0}" -ge $compressions ] && break
         sleep 0.01
     done
     kill -INT $pid 2>/dev/null
